@@ -1,0 +1,266 @@
+//! What we conclude about a test, and what we tell people.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::{Fingerprint, Interval, Outcome, Probability, RunId, TestId, Timestamp, Variant};
+
+/// A conclusion with its probability and all that carries it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What we conclude.
+    pub conclusion: Conclusion,
+    /// The probability that the test is flaky.
+    pub probability: Probability,
+    /// Why, strongest first.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What can be concluded about a test from its history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Conclusion {
+    /// It passed and failed on the same code: proved.
+    Flaky,
+    /// Its outcomes change in a way that changes of the code explain badly.
+    ProbablyFlaky,
+    /// It fails, and has done so consistently since some commit.
+    Broken,
+    /// It failed, and the history does not tell why.
+    Undecided,
+    /// It was never seen to fail outside an outage.
+    NotSeenFailing,
+}
+
+impl Conclusion {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flaky => "flaky",
+            Self::ProbablyFlaky => "probably-flaky",
+            Self::Broken => "broken",
+            Self::Undecided => "undecided",
+            Self::NotSeenFailing => "not-seen-failing",
+        }
+    }
+}
+
+/// One reason for a verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Evidence {
+    /// The test both passed and failed on the same code in the same variant.
+    MixedOutcomes {
+        /// How many distinct versions of the code showed both.
+        revisions: u64,
+        /// The latest of them: a commit, or a run where the commit is unknown.
+        latest: Revision,
+        /// In which variant.
+        variant: Variant,
+        /// Passes there.
+        passed: u64,
+        /// Failures there.
+        failed: u64,
+        /// When it was last seen there.
+        at: Timestamp,
+    },
+    /// How the outcome moved from one version of the code to the next.
+    Transitions(Transitions),
+    /// Failures that prove nothing, because most of their run failed.
+    OutagesIgnored {
+        /// How many failures were set aside.
+        failures: u64,
+    },
+}
+
+/// Which code ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Revision {
+    /// A commit.
+    Commit(String),
+    /// An unknown or modified version, known only to be one within a run.
+    Run(RunId),
+}
+
+/// How a test's outcome moved between consecutive versions of the code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transitions {
+    /// It went on passing.
+    pub stayed_passing: u64,
+    /// It began to fail.
+    pub began_failing: u64,
+    /// It went on failing.
+    pub stayed_failing: u64,
+    /// It passed again.
+    pub recovered: u64,
+}
+
+/// A stable short name for a finding: eight hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FindingId(String);
+
+impl FindingId {
+    /// The id of this kind of finding about this test. It does not change as
+    /// evidence comes in.
+    pub fn of(kind: FindingKind, test: &TestId) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(kind.name().as_bytes());
+        hasher.update(b"\0");
+        hasher.update(test.as_str().as_bytes());
+        Self(hasher.finalize().to_hex()[..8].to_owned())
+    }
+
+    /// The text form.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FindingId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FindingKind {
+    /// A test that is flaky by its history.
+    FlakyByHistory,
+}
+
+impl FindingKind {
+    /// The stable name, which reads well after "allow".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FlakyByHistory => "flaky-by-history",
+        }
+    }
+}
+
+/// Something people should know about a test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Its stable short name.
+    pub id: FindingId,
+    /// What it is about.
+    pub kind: FindingKind,
+    /// The test.
+    pub test: TestId,
+    /// What we conclude, and why.
+    pub verdict: Verdict,
+    /// How often it fails.
+    pub rate: FlakeRate,
+    /// What it costs.
+    pub cost: Cost,
+    /// The first failure that speaks for the finding.
+    pub since: Timestamp,
+    /// The last failure that speaks for it.
+    pub last_seen: Timestamp,
+    /// Its failures by fingerprint, most frequent first.
+    pub failures: Vec<FailureGroup>,
+}
+
+/// How often a test fails, outages left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlakeRate {
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Attempts that passed or failed.
+    pub attempts: u64,
+}
+
+impl FlakeRate {
+    /// The observed rate.
+    pub fn rate(self) -> Probability {
+        Probability::clamped(self.failures as f64 / self.attempts.max(1) as f64)
+    }
+
+    /// Where the true rate lies, at 95 %.
+    pub fn interval(self) -> Interval {
+        Interval::wilson(self.failures, self.attempts)
+    }
+}
+
+/// What a flaky test costs the people around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost {
+    /// Runs in which it failed at least once.
+    pub runs_disturbed: u64,
+    /// Time spent in its failed attempts and in its retries.
+    pub time_lost: Duration,
+}
+
+/// Failures of one test that look alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailureGroup {
+    /// What they have in common; none where the runner said nothing.
+    pub fingerprint: Option<Fingerprint>,
+    /// The exception or error type.
+    pub kind: Option<String>,
+    /// The message of the latest of them.
+    pub message: String,
+    /// How many there are.
+    pub count: u64,
+    /// The first.
+    pub first_seen: Timestamp,
+    /// The latest.
+    pub last_seen: Timestamp,
+}
+
+/// What the history says of a project.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryReport {
+    /// Flaky tests, the costliest first.
+    pub findings: Vec<Finding>,
+    /// Tests that failed in the window and are not called flaky.
+    pub others_failing: u64,
+    /// Of those, the ones that fail now, consistently.
+    pub broken: u64,
+    /// Runs in the window.
+    pub runs: u64,
+    /// Runs set aside because most of their tests failed.
+    pub outages: u64,
+    /// Runs with a report that was cut off.
+    pub incomplete_runs: u64,
+    /// Attempts in the window.
+    pub attempts: u64,
+    /// The first and last day of the window.
+    pub window: Option<(chrono::NaiveDate, chrono::NaiveDate)>,
+}
+
+/// One test's past, for a person who wants to see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestHistory {
+    /// The test.
+    pub test: TestId,
+    /// What we conclude from it.
+    pub verdict: Verdict,
+    /// How often it fails.
+    pub rate: FlakeRate,
+    /// What that costs.
+    pub cost: Cost,
+    /// How many attempts are known, skips included.
+    pub attempts: u64,
+    /// When it was first seen at all.
+    pub first_seen: Timestamp,
+    /// The latest attempts, oldest first.
+    pub steps: Vec<OutcomeStep>,
+    /// Its failures by fingerprint, most frequent first.
+    pub failures: Vec<FailureGroup>,
+}
+
+/// One attempt in a test's history.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutcomeStep {
+    /// When it began.
+    pub at: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether its run was an outage, so that a failure proves nothing.
+    pub outage: bool,
+    /// The commit, where known.
+    pub commit: Option<String>,
+    /// The variant, as text.
+    pub variant: String,
+    /// The run.
+    pub run: RunId,
+}

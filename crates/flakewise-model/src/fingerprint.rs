@@ -1,0 +1,335 @@
+//! What failures of one cause have in common.
+//!
+//! # The rule
+//!
+//! A fingerprint is a hash over, in this order:
+//!
+//! 1. the exception type, as the runner gives it;
+//! 2. up to three of the innermost *project frames* of the stack trace, each
+//!    as file name and function, without line numbers (an edit elsewhere in the
+//!    file must not make a new failure). Frames of the standard library, of
+//!    test frameworks and of installed packages are not project frames;
+//! 3. only if no project frame is found: the first line of the message with
+//!    everything that changes from run to run replaced, see [`normalise`].
+//!
+//! Java, Python, JavaScript, Go, Rust, PHP, Ruby and C++ traces are understood.
+//! The rule has a number that is part of the hash, so that a change of the rule
+//! cannot make old and new fingerprints meet by accident.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Part of every hash; raise it with any change of the rule.
+const RULE: &str = "flakewise-fingerprint-1";
+const FRAMES: usize = 3;
+/// A trace is searched for frames in this many bytes at most, from its start
+/// and, for runners that print the innermost frame last, from its end.
+const TRACE_LIMIT: usize = 64 * 1024;
+
+/// A short stable name for "the same failure": 16 hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(Box<str>);
+
+impl Fingerprint {
+    /// The fingerprint of a failure.
+    pub fn of(kind: Option<&str>, message: &str, trace: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |part: &str| {
+            hasher.update(part.as_bytes());
+            hasher.update(b"\0");
+        };
+        add(RULE);
+        add(kind.unwrap_or(""));
+        let frames = project_frames(trace);
+        if frames.is_empty() {
+            let text = if message.trim().is_empty() { trace } else { message };
+            let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+            add(&normalise(line));
+        } else {
+            for frame in frames {
+                add(&frame);
+            }
+        }
+        Self(hasher.finalize().to_hex()[..16].into())
+    }
+
+    /// Takes back a fingerprint that was written down.
+    pub fn from_text(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The text form.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// Replaces what changes from run to run: times, UUIDs, addresses, hexadecimal
+/// ids, paths (their last component stays) and numbers. White space is folded.
+///
+/// ```
+/// use flakewise_model::normalise;
+///
+/// assert_eq!(
+///     normalise("connect to 127.0.0.1:38211 failed after 5.003s at 0x7f3a12 (/tmp/pytest-9/x.sock)"),
+///     normalise("connect to 127.0.0.1:40117 failed after 4.998s at 0x7ffe00 (/tmp/pytest-11/x.sock)"),
+/// );
+/// ```
+pub fn normalise(text: &str) -> String {
+    static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?x)
+              (?P<time>  \d{4}-\d{2}-\d{2} ([T\x20]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\x20?(Z|[+-]\d{2}:?\d{2})?)?
+                       | \d{1,2}:\d{2}:\d{2}([.,]\d+)? )
+            | (?P<uuid>  [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12} )
+            | (?P<addr>  0[xX][0-9a-fA-F]+ | @[0-9a-f]{5,16}\b )
+            | (?P<path>  ([A-Za-z]:)? ([\\/][A-Za-z0-9_.+@~\#-]+){2,} )
+            | (?P<id>    \b[0-9a-fA-F]{7,}\b )
+            | (?P<number>[0-9]+([.,][0-9]+)* )
+            | (?P<space> \s+ )",
+        )
+        .expect("the pattern is valid")
+    });
+    let replaced = VOLATILE.replace_all(text.trim(), |captures: &regex::Captures<'_>| -> String {
+        let is = |name| captures.name(name).is_some();
+        if is("time") {
+            "<time>".into()
+        } else if is("uuid") {
+            "<uuid>".into()
+        } else if is("addr") {
+            "<addr>".into()
+        } else if is("path") {
+            let path = &captures[0];
+            let last = path.rsplit(['/', '\\']).next().unwrap_or("");
+            format!("<path>{}", digits_replaced(last))
+        } else if is("id") {
+            // Words such as `defaced` are spelled in hexadecimal digits too.
+            let id = &captures[0];
+            if id.bytes().any(|byte| byte.is_ascii_digit()) { "<id>".into() } else { id.to_owned() }
+        } else if is("number") {
+            "<n>".into()
+        } else {
+            " ".into()
+        }
+    });
+    replaced.into_owned()
+}
+
+fn digits_replaced(text: &str) -> String {
+    static DIGITS: LazyLock<Regex> = LazyLock::new(|| Regex::new("[0-9]+").expect("the pattern is valid"));
+    DIGITS.replace_all(text, "<n>").into_owned()
+}
+
+/// The innermost project frames, innermost first.
+fn project_frames(trace: &str) -> Vec<String> {
+    static FRAME: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r#"(?xm)
+              # Java, Kotlin, Scala: at org.acme.Cart.total(Cart.java:12)
+              ^\s*at\s(?P<java>[\w$.<>/@-]+)\((?P<java_file>[\w$.-]+\.(?:java|kt|scala|groovy))(?::\d+)?\)
+              # JavaScript: at total (/src/cart.ts:12:3), at file:///src/cart.ts:12:3
+            | ^\s*(?:at|❯)\s(?:(?:async\s)?(?P<js>[^\s(][^(\n]{0,200}?)\s)?\(?(?:file://)?(?P<js_file>[^\s():]+\.(?:[cm]?[jt]sx?|vue|svelte)):\d+(?::\d+)?\)?
+              # Python's own traceback: File "cart.py", line 12, in total
+            | ^\s*File\s"(?P<py_file>[^"\n]+)",\sline\s\d+(?:,\sin\s(?P<py>[\w<>.]+))?
+              # Rust: panicked at src/cart.rs:12:3
+            | panicked\sat\s(?:'[^'\n]*',\s)?(?P<rs_file>[^\s:]+\.rs):\d+
+              # PHP, Ruby, Go, C++ and pytest's short form: path:12 at the start of a line
+            | ^\s*(?:\#\s?|from\s)?(?P<file>[\w./\\@+-]+\.(?:py|php|rb|go|cc|cpp|cxx|c|h|hpp)):\d+(?::\d+)?(?::in\s[`'](?P<rb>[^`'\n]+)')?
+            "#,
+        )
+        .expect("the pattern is valid")
+    });
+    let start = &trace[..trace.floor_char_boundary(TRACE_LIMIT)];
+    let end = &trace[trace.ceil_char_boundary(trace.len().saturating_sub(TRACE_LIMIT))..];
+    // Python prints the innermost frame last, everybody else first.
+    let innermost_last = |captures: &regex::Captures<'_>| {
+        captures.name("py_file").is_some()
+            || captures.name("file").and_then(|file| file.as_str().rsplit('.').next()) == Some("py")
+    };
+    let frames = |text: &str, python: bool| -> Vec<String> {
+        FRAME
+            .captures_iter(text)
+            .filter(|captures| innermost_last(captures) == python)
+            .filter_map(|captures| frame(&captures))
+            .collect()
+    };
+    let mut python = frames(end, true);
+    if !python.is_empty() {
+        python.reverse();
+        python.truncate(FRAMES);
+        return python;
+    }
+    let mut others = frames(start, false);
+    others.truncate(FRAMES);
+    others
+}
+
+/// One frame as `file function`, unless it belongs to somebody else's code.
+fn frame(captures: &regex::Captures<'_>) -> Option<String> {
+    let get = |name| captures.name(name).map(|found: regex::Match<'_>| found.as_str());
+    if let Some(method) = get("java") {
+        // `java.base/java.util.…` and `app//org.acme.…` carry a module in front.
+        let method = method.rsplit('/').next().unwrap_or(method);
+        let foreign = [
+            "java.",
+            "javax.",
+            "jdk.",
+            "sun.",
+            "com.sun.",
+            "kotlin.",
+            "scala.",
+            "groovy.lang.",
+            "org.codehaus.groovy.",
+            "org.junit.",
+            "junit.",
+            "org.testng.",
+            "org.hamcrest.",
+            "org.assertj.",
+            "org.mockito.",
+            "org.opentest4j.",
+            "org.apache.maven.surefire.",
+            "org.gradle.",
+            "worker.org.gradle.",
+        ];
+        if foreign.iter().any(|prefix| method.starts_with(prefix)) {
+            return None;
+        }
+        return Some(format!("{} {}", get("java_file")?, digits_replaced(method)));
+    }
+    let (file, function) = [("js_file", "js"), ("py_file", "py"), ("rs_file", ""), ("file", "rb")]
+        .into_iter()
+        .find_map(|(file, function)| Some((get(file)?, get(function).unwrap_or(""))))?;
+    let file = file.replace('\\', "/");
+    let foreign = [
+        "site-packages/",
+        "dist-packages/",
+        "/lib/python",
+        "/_pytest/",
+        "node_modules/",
+        "node:",
+        "internal/",
+        "/usr/",
+        "/rustc/",
+        "/.cargo/registry/",
+        "/go/src/",
+        "/vendor/",
+        "/gems/",
+    ];
+    if foreign.iter().any(|part| file.contains(part)) || file.starts_with('<') {
+        return None;
+    }
+    let name = file.rsplit('/').next().unwrap_or(&file);
+    Some(format!("{} {}", name, digits_replaced(function.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const JAVA: &str = "java.net.ConnectException: refused\n\
+        \tat java.base/sun.nio.ch.Net.connect0(Native Method)\n\
+        \tat java.base/sun.nio.ch.Net.connect(Net.java:579)\n\
+        \tat org.acme.cart.Client.open(Client.java:LINE)\n\
+        \tat app//org.acme.cart.ClientTest.opens(ClientTest.java:20)\n\
+        \tat org.junit.platform.commons.util.ReflectionUtils.invokeMethod(ReflectionUtils.java:727)\n";
+    const PYTEST: &str = "    def test_total():\n>       assert total() == 3\nE       assert 4 == 3\n\n\
+        tests/test_cart.py:LINE: \n_ _ _ _\n    def total():\n\nsrc/cart.py:7: AssertionError";
+
+    #[test]
+    fn java_frames_leave_out_the_library_and_the_framework() {
+        assert_eq!(
+            project_frames(&JAVA.replace("LINE", "12")),
+            ["Client.java org.acme.cart.Client.open", "ClientTest.java org.acme.cart.ClientTest.opens"]
+        );
+    }
+
+    #[test]
+    fn python_frames_come_innermost_first() {
+        assert_eq!(project_frames(&PYTEST.replace("LINE", "12")), ["cart.py ", "test_cart.py "]);
+        let native = "Traceback (most recent call last):\n  File \"/app/tests/t.py\", line 3, in test_x\n    f()\n  \
+            File \"/app/src/c.py\", line 9, in f\n    g()\n  File \"/usr/lib/python3.11/json/x.py\", line 1, in loads\n";
+        assert_eq!(project_frames(native), ["c.py f", "t.py test_x"]);
+    }
+
+    #[test]
+    fn other_languages_are_understood() {
+        let first = |trace: &str| project_frames(trace).into_iter().next().unwrap_or_default();
+        assert_eq!(first("    at total (/app/src/cart.ts:12:3)\n"), "cart.ts total");
+        assert_eq!(
+            first("    at async Object.<anonymous> (src/cart.test.js:1:2)"),
+            "cart.test.js Object.<anonymous>"
+        );
+        assert_eq!(first("    at /app/e2e/cart.spec.ts:8:20"), "cart.spec.ts ");
+        assert_eq!(first(" ❯ src/cart.test.ts:7:21"), "cart.test.ts ");
+        assert_eq!(first("thread 'cart' panicked at src/cart.rs:9:5:\nboom"), "cart.rs ");
+        assert_eq!(first("    cart_test.go:9: want 3"), "cart_test.go ");
+        assert_eq!(first("/builds/acme/tests/CartTest.php:12\n"), "CartTest.php ");
+        assert_eq!(
+            first("./spec/cart_spec.rb:5:in `block (2 levels) in <top (required)>'"),
+            "cart_spec.rb block (<n> levels) in <top (required)>"
+        );
+        assert_eq!(first("/builds/acme/cart_test.cc:31\nExpected equality"), "cart_test.cc ");
+    }
+
+    #[test]
+    fn numbers_addresses_ids_paths_and_times_do_not_matter() {
+        assert_eq!(
+            normalise(
+                "took 12 ms at 2026-11-15T10:00:00Z, id 3f2a9c1b77, obj@1a2b3c4d, /tmp/a/b7.txt,  7b0e5a52-0f0c-4f0e-8d3c-0123456789ab"
+            ),
+            "took <n> ms at <time>, id <id>, obj<addr>, <path>b<n>.txt, <uuid>"
+        );
+        assert_eq!(normalise("a facade defaced"), "a facade defaced");
+    }
+
+    #[test]
+    fn type_and_place_tell_failures_apart() {
+        let java = JAVA.replace("LINE", "12");
+        let base = Fingerprint::of(Some("E"), "m", &java);
+        assert_ne!(base, Fingerprint::of(Some("F"), "m", &java));
+        assert_ne!(base, Fingerprint::of(Some("E"), "m", &java.replace("Client.open", "Client.close")));
+        assert_ne!(Fingerprint::of(None, "left", ""), Fingerprint::of(None, "right", ""));
+    }
+
+    proptest! {
+        #[test]
+        fn line_numbers_do_not_matter(left in 1u32..9999, right in 1u32..9999) {
+            for trace in [JAVA, PYTEST] {
+                prop_assert_eq!(
+                    Fingerprint::of(Some("E"), "m", &trace.replace("LINE", &left.to_string())),
+                    Fingerprint::of(Some("E"), "m", &trace.replace("LINE", &right.to_string()))
+                );
+            }
+        }
+
+        #[test]
+        fn numbers_in_messages_do_not_matter(left: u64, right: u64, address: u32, other: u32) {
+            let message = |number: u64, address: u32| format!("expected {number} items at 0x{address:x}, port :{}", number % 65_536);
+            prop_assert_eq!(
+                Fingerprint::of(None, &message(left, address), ""),
+                Fingerprint::of(None, &message(right, other), "")
+            );
+        }
+
+        #[test]
+        fn normalising_twice_changes_nothing(text in "[a-f0-9xX:/.@ \\-\\w]{0,60}") {
+            let once = normalise(&text);
+            prop_assert_eq!(normalise(&once), once);
+        }
+
+        #[test]
+        fn any_text_has_a_fingerprint(kind in prop::option::of(".*"), message in ".*", trace in "(?s).*") {
+            let fingerprint = Fingerprint::of(kind.as_deref(), &message, &trace);
+            prop_assert_eq!(fingerprint.as_str().len(), 16);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The words of Flakewise as types: tests, attempts, runs, verdicts, evidence
+//! and findings.
+//!
+//! Everything else is built on this crate, so it stays small. It does no I/O,
+//! reads no clock and serialises nothing: crates that put these values on a
+//! wire or in a table convert them to a form of their own.
+
+mod attempt;
+mod batch;
+mod escape;
+mod finding;
+mod fingerprint;
+mod outcome;
+mod probability;
+mod rows;
+mod run;
+mod test_id;
+mod variant;
+
+pub use attempt::{Attempt, Failure, MESSAGE_LIMIT, Phase};
+pub use batch::{Batch, ReportBatch};
+pub use finding::{
+    Conclusion, Cost, Evidence, FailureGroup, Finding, FindingId, FindingKind, FlakeRate, HistoryReport,
+    OutcomeStep, Revision, TestHistory, Transitions, Verdict,
+};
+pub use fingerprint::{Fingerprint, normalise};
+pub use outcome::{Outcome, UnknownName};
+pub use probability::{Interval, Probability};
+pub use rows::{Rows, Value};
+pub use run::{ReportId, Run, RunId};
+pub use test_id::{TestId, TestIdBuilder, TestIdError};
+pub use variant::Variant;
+
+/// A point in time, in UTC.
+pub type Timestamp = chrono::DateTime<chrono::Utc>;

@@ -1,0 +1,280 @@
+//! The identity of a test.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::escape::{escape_into, find, split, unescape};
+
+/// The longest part of an id, in bytes. A longer part is cut and given a hash
+/// of the whole, so that generated parameter texts cannot bloat the history.
+const PART_LIMIT: usize = 512;
+const SPECIAL: &[u8] = b":[]";
+
+/// A stable, structured name of one test.
+///
+/// An id has five parts, of which only the scheme and the name are always
+/// there:
+///
+/// | part | what it is | pytest | JUnit |
+/// |---|---|---|---|
+/// | scheme | the kind of runner | `pytest` | `junit` |
+/// | module | file, package or binary | `tests/test_cart.py` | `org.acme.cart` |
+/// | class path | classes or modules around the test | `TestCart` | `CartTest`, `Nested` |
+/// | name | the test itself | `test_total` | `addsUp` |
+/// | parameters | one case of a parameterised test | `3-4` | `1` |
+///
+/// The text form is `scheme:module::class::…::name[parameters]`:
+///
+/// ```
+/// use flakewise_model::TestId;
+///
+/// let id: TestId = "pytest:tests/test_cart.py::TestCart::test_total[3-4]".parse()?;
+/// assert_eq!(id.scheme(), "pytest");
+/// assert_eq!(id.module(), "tests/test_cart.py");
+/// assert_eq!(id.class_path(), ["TestCart"]);
+/// assert_eq!(id.name(), "test_total");
+/// assert_eq!(id.parameters().as_deref(), Some("3-4"));
+///
+/// let id: TestId = "junit:org.acme.cart::CartTest::addsUp".parse()?;
+/// assert_eq!(id.module(), "org.acme.cart");
+/// # Ok::<(), flakewise_model::TestIdError>(())
+/// ```
+///
+/// One escaping rule holds for all parts: a backslash takes the next character
+/// literally, and `\`, `:`, `[` and `]` inside a part are written with one in
+/// front; control characters are written `\u{…}`.
+///
+/// ```
+/// use flakewise_model::TestId;
+///
+/// let id = TestId::builder("pytest", "test_url.py").finish("test_parse", Some("http://[::1]"));
+/// assert_eq!(id.as_str(), r"pytest:test_url.py::test_parse[http\://\[\:\:1\]]");
+/// assert_eq!(id.parameters().as_deref(), Some("http://[::1]"));
+/// ```
+///
+/// The text form is what is kept and compared; parts are taken out when asked
+/// for. A history holds far more ids than anybody takes apart.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TestId {
+    text: Box<str>,
+}
+
+impl TestId {
+    /// Starts an id of the given scheme and module.
+    pub fn builder(scheme: &str, module: &str) -> TestIdBuilder {
+        let mut text = String::with_capacity(scheme.len() + module.len() + 48);
+        escape_into(&mut text, bounded(scheme).as_ref(), SPECIAL);
+        text.push(':');
+        escape_into(&mut text, bounded(module).as_ref(), SPECIAL);
+        TestIdBuilder { text }
+    }
+
+    /// The text form.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The kind of runner, such as `pytest`.
+    pub fn scheme(&self) -> &str {
+        let end = find(&self.text, ":").expect("an id has a scheme");
+        &self.text[..end]
+    }
+
+    /// The file, package or binary the test lives in; empty when unknown.
+    pub fn module(&self) -> String {
+        unescape(self.parts().next().expect("an id has a module"))
+    }
+
+    /// Classes or modules around the test, outermost first.
+    pub fn class_path(&self) -> Vec<String> {
+        let parts: Vec<_> = self.parts().collect();
+        parts[1..parts.len() - 1].iter().map(|part| unescape(part)).collect()
+    }
+
+    /// The test's own name, without parameters.
+    pub fn name(&self) -> String {
+        let (name, _) = split_parameters(self.last_part());
+        unescape(name)
+    }
+
+    /// The parameters of one case of a parameterised test.
+    pub fn parameters(&self) -> Option<String> {
+        split_parameters(self.last_part()).1.map(unescape)
+    }
+
+    fn last_part(&self) -> &str {
+        self.parts().last().expect("an id has a name")
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &str> {
+        split(&self.text[self.scheme().len() + 1..], "::")
+    }
+}
+
+fn split_parameters(part: &str) -> (&str, Option<&str>) {
+    match find(part, "[") {
+        Some(open) => (&part[..open], part[open + 1..].strip_suffix(']')),
+        None => (part, None),
+    }
+}
+
+/// Cuts a part that is over the limit, keeping it distinct by a hash.
+fn bounded(part: &str) -> std::borrow::Cow<'_, str> {
+    if part.len() <= PART_LIMIT {
+        return part.into();
+    }
+    let hash = blake3::hash(part.as_bytes()).to_hex();
+    let end = part.floor_char_boundary(PART_LIMIT - 18);
+    format!("{}~{}", &part[..end], &hash[..16]).into()
+}
+
+/// Builds a [`TestId`] part by part. See [`TestId::builder`].
+#[derive(Clone, Debug)]
+pub struct TestIdBuilder {
+    text: String,
+}
+
+impl TestIdBuilder {
+    /// Adds one class or module around the test; call outermost first.
+    #[must_use]
+    pub fn class(mut self, class: &str) -> Self {
+        self.push(class);
+        self
+    }
+
+    /// Adds the name and, for one case of a parameterised test, the parameters.
+    pub fn finish(mut self, name: &str, parameters: Option<&str>) -> TestId {
+        self.push(name);
+        if let Some(parameters) = parameters {
+            self.text.push('[');
+            escape_into(&mut self.text, bounded(parameters).as_ref(), SPECIAL);
+            self.text.push(']');
+        }
+        TestId { text: self.text.into_boxed_str() }
+    }
+
+    fn push(&mut self, part: &str) {
+        self.text.push_str("::");
+        escape_into(&mut self.text, bounded(part).as_ref(), SPECIAL);
+    }
+}
+
+impl FromStr for TestId {
+    type Err = TestIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |reason| TestIdError { text: text.to_owned(), reason };
+        let Some(scheme_end) = find(text, ":") else {
+            return Err(error("it has no `scheme:` in front"));
+        };
+        if scheme_end == 0 {
+            return Err(error("its scheme is empty"));
+        }
+        let parts: Vec<_> = split(&text[scheme_end + 1..], "::").collect();
+        if parts.len() < 2 {
+            return Err(error("it has no `::` between module and name"));
+        }
+        let (name, parameters) = split_parameters(parts[parts.len() - 1]);
+        if name.is_empty() && parameters.is_none() {
+            return Err(error("its name is empty"));
+        }
+        // Rebuilt rather than kept, so that two spellings of one id are equal.
+        let mut builder = Self::builder(&unescape(&text[..scheme_end]), &unescape(parts[0]));
+        for class in &parts[1..parts.len() - 1] {
+            builder = builder.class(&unescape(class));
+        }
+        Ok(builder.finish(&unescape(name), parameters.map(unescape).as_deref()))
+    }
+}
+
+impl fmt::Display for TestId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for TestId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "TestId({})", self.text)
+    }
+}
+
+/// A text that is not a test id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a test id: {reason}")]
+pub struct TestIdError {
+    text: String,
+    reason: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn build(scheme: &str, module: &str, classes: &[String], name: &str, parameters: Option<&str>) -> TestId {
+        let mut builder = TestId::builder(scheme, module);
+        for class in classes {
+            builder = builder.class(class);
+        }
+        builder.finish(name, parameters)
+    }
+
+    proptest! {
+        #[test]
+        fn parts_survive_the_text_form(
+            scheme in "[a-z]{1,8}",
+            module in ".{0,40}",
+            classes in prop::collection::vec(".{0,20}", 0..4),
+            name in ".{1,30}",
+            parameters in prop::option::of(".{0,30}"),
+        ) {
+            let id = build(&scheme, &module, &classes, &name, parameters.as_deref());
+            prop_assert_eq!(id.scheme(), scheme.as_str());
+            prop_assert_eq!(id.module(), module);
+            prop_assert_eq!(id.class_path(), classes);
+            prop_assert_eq!(id.name(), name);
+            prop_assert_eq!(id.parameters(), parameters);
+            let parsed: TestId = id.as_str().parse().expect("our own text form parses");
+            prop_assert_eq!(parsed, id);
+        }
+
+        #[test]
+        fn any_text_parses_or_is_refused(text in ".*") {
+            if let Ok(id) = text.parse::<TestId>() {
+                let again: TestId = id.as_str().parse().expect("a parsed id is canonical");
+                prop_assert_eq!(again, id);
+            }
+        }
+
+        #[test]
+        fn different_parts_give_different_ids(
+            left in prop::collection::vec("[a:\\[\\]\\\\]{1,6}", 3),
+            right in prop::collection::vec("[a:\\[\\]\\\\]{1,6}", 3),
+        ) {
+            prop_assume!(left != right);
+            let id = |parts: &[String]| build("x", &parts[0], &parts[1..2], &parts[2], None);
+            prop_assert_ne!(id(&left), id(&right));
+        }
+    }
+
+    #[test]
+    fn overlong_parts_are_cut_but_stay_distinct() {
+        let long = "x".repeat(10_000);
+        let one = build("pytest", "m.py", &[], "test", Some(&format!("{long}1")));
+        let two = build("pytest", "m.py", &[], "test", Some(&format!("{long}2")));
+        assert_ne!(one, two);
+        assert!(one.as_str().len() < 600);
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let reason = |text: &str| text.parse::<TestId>().expect_err("not an id").to_string();
+        assert_eq!(reason("test_total"), "`test_total` is not a test id: it has no `scheme:` in front");
+        assert_eq!(
+            reason("pytest:a.py"),
+            "`pytest:a.py` is not a test id: it has no `::` between module and name"
+        );
+        assert_eq!(reason("pytest:a.py::"), "`pytest:a.py::` is not a test id: its name is empty");
+    }
+}
