@@ -1,0 +1,197 @@
+//! Batches on disk that could not be handed to the history yet.
+//!
+//! When a store is out of reach, or the build has no history engine, an ingest
+//! leaves its batch here and the next one sends it. A spooled batch is one file
+//! of JSON lines, written whole under a temporary name, synced and renamed, so
+//! that a file with the right name is complete. Its name is made of the ids of
+//! its reports: spooling the same batch twice leaves one file.
+//!
+//! Sending is at least once from here; the history makes it exactly once.
+
+mod wire;
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+
+use flakewise_model::Batch;
+
+/// How batches that wait are named.
+const EXTENSION: &str = "batch.jsonl";
+
+/// A folder of batches that wait.
+#[derive(Clone, Debug)]
+pub struct Spool {
+    folder: PathBuf,
+}
+
+/// A batch that waits, and the project it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spooled {
+    /// The project.
+    pub project: String,
+    /// The batch.
+    pub batch: Batch,
+}
+
+/// Why a batch could not be kept or read back.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// The folder or a file in it cannot be used.
+    #[error("failed to use the spool at `{}`", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file is not a batch this version reads.
+    #[error("`{}` is not a spooled batch: {reason}", path.display())]
+    NotABatch {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Spool {
+    /// A spool in this folder, which is made when the first batch comes.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Keeps a batch. When this returns, it is on disk.
+    pub fn put(&self, project: &str, batch: &Batch) -> Result<PathBuf, SpoolError> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(project.as_bytes());
+        for report in &batch.reports {
+            hasher.update(b"\0");
+            hasher.update(report.id.as_str().as_bytes());
+        }
+        let path = self.folder.join(format!("{}.{EXTENSION}", &hasher.finalize().to_hex()[..16]));
+        let write = || {
+            std::fs::create_dir_all(&self.folder)?;
+            let temporary = tempfile::NamedTempFile::new_in(&self.folder)?;
+            let mut out = BufWriter::new(temporary);
+            wire::write(&mut out, project, batch)?;
+            let temporary = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+            temporary.as_file().sync_all()?;
+            temporary.persist(&path).map_err(|error| error.error)?;
+            File::open(&self.folder)?.sync_all()
+        };
+        write().map_err(|source| SpoolError::Io { path: path.clone(), source })?;
+        Ok(path)
+    }
+
+    /// The files of all batches that wait, in a stable order.
+    pub fn waiting(&self) -> Result<Vec<PathBuf>, SpoolError> {
+        let failed = |source| SpoolError::Io { path: self.folder.clone(), source };
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(failed)?.path();
+            if path.to_string_lossy().ends_with(EXTENSION) {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Reads one batch back.
+    pub fn read(&self, path: &Path) -> Result<Spooled, SpoolError> {
+        let file = File::open(path).map_err(|source| SpoolError::Io { path: path.to_owned(), source })?;
+        wire::read(BufReader::new(file).lines())
+            .map_err(|reason| SpoolError::NotABatch { path: path.to_owned(), reason })
+    }
+
+    /// Forgets a batch that has been sent.
+    pub fn remove(&self, path: &Path) -> Result<(), SpoolError> {
+        match std::fs::remove_file(path) {
+            // Another process sent it at the same time.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => other.map_err(|source| SpoolError::Io { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Puts a file that is not a batch aside, so that it is not tried for ever.
+    pub fn set_aside(&self, path: &Path) -> Result<PathBuf, SpoolError> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".bad");
+        let aside = PathBuf::from(name);
+        std::fs::rename(path, &aside).map_err(|source| SpoolError::Io { path: path.to_owned(), source })?;
+        Ok(aside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flakewise_model::Outcome::{Failed, Passed, Skipped};
+    use flakewise_testkit::BatchBuilder;
+
+    fn batch() -> Batch {
+        BatchBuilder::new("r1", "c1", 0)
+            .run(|run| run.url = Some("https://ci.example/1".into()))
+            .attempt("test_a", Failed)
+            .attempt("test_a", Passed)
+            .attempt("test_b", Skipped)
+            .build()
+    }
+
+    #[test]
+    fn a_batch_comes_back_as_it_was() {
+        let folder = tempfile::tempdir().expect("made");
+        let spool = Spool::new(folder.path().join("spool"));
+        assert_eq!(spool.waiting().expect("empty").len(), 0);
+        let path = spool.put("acme/shop", &batch()).expect("kept");
+        assert_eq!(spool.put("acme/shop", &batch()).expect("kept"), path, "the same batch is one file");
+        assert_eq!(spool.waiting().expect("listed"), [path.clone()]);
+        assert_eq!(spool.read(&path).expect("read"), Spooled { project: "acme/shop".into(), batch: batch() });
+        spool.remove(&path).expect("removed");
+        spool.remove(&path).expect("removing twice is fine");
+        assert_eq!(spool.waiting().expect("empty").len(), 0);
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_with_a_reason_and_can_be_set_aside() {
+        let folder = tempfile::tempdir().expect("made");
+        let spool = Spool::new(folder.path());
+        let path = spool.put("p", &batch()).expect("kept");
+        let text = std::fs::read_to_string(&path).expect("read");
+        let check = |content: &str, reason: &str| {
+            std::fs::write(&path, content).expect("written");
+            let error = spool.read(&path).expect_err("damaged").to_string();
+            assert!(error.contains(reason), "{error}");
+        };
+        check("", "it is empty");
+        check("{}", "line 1");
+        check(&text.replace("\"format\":1", "\"format\":99"), "format 99");
+        let cut: Vec<_> = text.lines().take(3).collect();
+        check(&cut.join("\n"), "it ends early");
+        spool.set_aside(&path).expect("renamed");
+        assert_eq!(spool.waiting().expect("empty").len(), 0);
+    }
+
+    #[test]
+    fn the_first_format_is_still_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+        let spooled = Spool::new(&folder).read(&folder.join("format-1.batch.jsonl")).expect("read");
+        let outcomes: Vec<_> =
+            spooled.batch.reports[0].attempts.iter().map(|attempt| attempt.outcome).collect();
+        assert_eq!(outcomes, [Failed, Passed, Skipped]);
+        assert_eq!(spooled.project, "acme/shop");
+        assert_eq!(spooled.batch.run, batch().run);
+    }
+}

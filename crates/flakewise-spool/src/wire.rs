@@ -1,0 +1,202 @@
+//! The file format: a header line, then for each report a line that says how
+//! many attempts follow, and the attempts.
+//!
+//! A reader accepts any format up to its own. Fields may be added without
+//! raising the number; unknown ones are ignored.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flakewise_model::{
+    Attempt, Batch, Failure, Fingerprint, ReportBatch, ReportId, Run, RunId, Timestamp, Variant,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Spooled;
+
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: u32,
+    project: String,
+    reports: usize,
+    run: RunLine,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RunLine {
+    id: String,
+    commit: Option<String>,
+    dirty: bool,
+    branch: Option<String>,
+    variant: String,
+    provider: Option<String>,
+    url: Option<String>,
+    started_us: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ReportLine {
+    report: String,
+    source: String,
+    complete: bool,
+    attempts: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AttemptLine {
+    test: String,
+    phase: String,
+    attempt: u32,
+    outcome: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    duration_us: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    started_us: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worker: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failure: Option<FailureLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FailureLine {
+    kind: Option<String>,
+    message: String,
+    fingerprint: Option<String>,
+}
+
+pub(crate) fn write(out: &mut impl Write, project: &str, batch: &Batch) -> std::io::Result<()> {
+    let run = &batch.run;
+    let header = Header {
+        format: FORMAT,
+        project: project.to_owned(),
+        reports: batch.reports.len(),
+        run: RunLine {
+            id: run.id.to_string(),
+            commit: run.commit.clone(),
+            dirty: run.dirty,
+            branch: run.branch.clone(),
+            variant: run.variant.to_string(),
+            provider: run.provider.clone(),
+            url: run.url.clone(),
+            started_us: run.started.timestamp_micros(),
+        },
+    };
+    line(out, &header)?;
+    for report in &batch.reports {
+        let head = ReportLine {
+            report: report.id.to_string(),
+            source: report.source.clone(),
+            complete: report.complete,
+            attempts: report.attempts.len(),
+        };
+        line(out, &head)?;
+        for attempt in &report.attempts {
+            line(out, &attempt_line(attempt))?;
+        }
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+fn attempt_line(attempt: &Attempt) -> AttemptLine {
+    AttemptLine {
+        test: attempt.test.to_string(),
+        phase: attempt.phase.name().to_owned(),
+        attempt: attempt.number,
+        outcome: attempt.outcome.name().to_owned(),
+        duration_us: attempt.duration.and_then(|duration| u64::try_from(duration.as_micros()).ok()),
+        started_us: attempt.started.map(|started| started.timestamp_micros()),
+        worker: attempt.worker.as_deref().map(str::to_owned),
+        position: attempt.position,
+        failure: attempt.failure.as_ref().map(|failure| FailureLine {
+            kind: failure.kind.clone(),
+            message: failure.message.clone(),
+            fingerprint: failure.fingerprint.as_ref().map(Fingerprint::to_string),
+        }),
+    }
+}
+
+/// Reads a file's lines. The error is a reason, without the file's name.
+pub(crate) fn read(lines: impl Iterator<Item = std::io::Result<String>>) -> Result<Spooled, String> {
+    let mut lines = lines.zip(1..).map(|(line, number)| match line {
+        Ok(line) => Ok((number, line)),
+        Err(error) => Err(format!("line {number}: {error}")),
+    });
+    let (_, first) = lines.next().ok_or("it is empty")??;
+    let header: Header = parse(1, &first)?;
+    if header.format > FORMAT {
+        return Err(format!("it has format {}, this version reads up to {FORMAT}", header.format));
+    }
+    let run = Arc::new(run(header.run)?);
+    let mut reports = Vec::new();
+    for _ in 0..header.reports {
+        let (number, text) = lines.next().ok_or("it ends early")??;
+        let head: ReportLine = parse(number, &text)?;
+        let mut attempts = Vec::new();
+        for _ in 0..head.attempts {
+            let (number, text) = lines.next().ok_or("it ends early")??;
+            let attempt =
+                attempt(parse(number, &text)?, &run).map_err(|reason| format!("line {number}: {reason}"))?;
+            attempts.push(attempt);
+        }
+        reports.push(ReportBatch {
+            id: ReportId::from_text(head.report),
+            source: head.source,
+            complete: head.complete,
+            attempts,
+        });
+    }
+    Ok(Spooled { project: header.project, batch: Batch { run, reports } })
+}
+
+fn parse<'a, T: Deserialize<'a>>(number: usize, text: &'a str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| format!("line {number}: {error}"))
+}
+
+fn time(micros: i64) -> Result<Timestamp, String> {
+    Timestamp::from_timestamp_micros(micros).ok_or_else(|| format!("{micros} is not a time"))
+}
+
+fn run(line: RunLine) -> Result<Run, String> {
+    Ok(Run {
+        id: RunId::new(line.id),
+        commit: line.commit,
+        dirty: line.dirty,
+        branch: line.branch,
+        variant: Variant::parse(&line.variant),
+        provider: line.provider,
+        url: line.url,
+        started: time(line.started_us)?,
+    })
+}
+
+fn attempt(line: AttemptLine, run: &Arc<Run>) -> Result<Attempt, String> {
+    Ok(Attempt {
+        test: line.test.parse().map_err(|error| format!("{error}"))?,
+        run: Arc::clone(run),
+        phase: line.phase.parse().map_err(|error| format!("{error}"))?,
+        number: line.attempt,
+        outcome: line.outcome.parse().map_err(|error| format!("{error}"))?,
+        duration: line.duration_us.map(Duration::from_micros),
+        started: line.started_us.map(time).transpose()?,
+        worker: line.worker.map(String::into_boxed_str),
+        position: line.position,
+        failure: line.failure.map(|failure| {
+            Box::new(Failure {
+                kind: failure.kind,
+                message: failure.message,
+                fingerprint: failure.fingerprint.as_deref().map(Fingerprint::from_text),
+            })
+        }),
+    })
+}
