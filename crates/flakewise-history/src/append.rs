@@ -1,0 +1,200 @@
+//! Taking in reports, exactly once.
+//!
+//! Every report has an id ([`flakewise_model::ReportId`]). A commit carries the
+//! ids of its reports as Delta *application transactions*, and two rules
+//! together make "once" hold:
+//!
+//! 1. ids already in the log of the snapshot we start from are left out;
+//! 2. the commit is refused if a commit after that snapshot carries one of its
+//!    ids; then we look again from rule 1.
+//!
+//! So a client that is killed between commit and acknowledgement, or that
+//! simply asks twice, adds nothing the second time. The log keeps an id for
+//! seven days (`delta.setTransactionRetentionDuration`); a report that comes
+//! again after that is taken in again, and `maintain` drops the double by
+//! report and ordinal.
+//!
+//! `runs` is committed before `attempts`: attempts never exist without what is
+//! known of their run. Each table is exactly-once by its own log, so an ingest
+//! that died between the two is completed by the next try.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use deltalake::kernel::transaction::{CommitBuilder, CommitProperties, TransactionError};
+use deltalake::kernel::{Action, Transaction};
+use deltalake::logstore::object_store::ObjectStoreExt as _;
+use deltalake::protocol::{DeltaOperation, SaveMode};
+use deltalake::{DeltaTable, DeltaTableError};
+use flakewise_model::{Batch, ReportId};
+
+use crate::files::{DataFile, Selection, attempt_files, run_files};
+use crate::table::{TableKind, sync_files, transaction_ids};
+use crate::{History, HistoryError};
+
+/// How often a commit is tried from a fresh snapshot. Each try already contains
+/// the engine's own fifteen, which follow each other without a pause.
+const TRIES: usize = 40;
+/// The longest pause between tries.
+const LONGEST_PAUSE: Duration = Duration::from_millis(800);
+
+/// What an append did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Reports that are in the history now and were not before.
+    pub reports_added: usize,
+    /// Reports that were there already.
+    pub reports_known: usize,
+    /// Attempts that came with the new reports.
+    pub attempts_added: usize,
+}
+
+impl History {
+    /// Takes in the reports that are not there yet. When this returns `Ok`,
+    /// every report given is in the history, once, and on disk.
+    pub fn append(&self, batches: &[Batch]) -> Result<Appended, HistoryError> {
+        let mut seen = HashSet::new();
+        let selection: Selection<'_> = batches
+            .iter()
+            .flat_map(|batch| batch.reports.iter().map(move |report| (batch, report)))
+            .filter(|(_, report)| seen.insert(&report.id))
+            .collect();
+        if selection.is_empty() {
+            return Ok(Appended::default());
+        }
+        self.block_on(async {
+            self.append_to(TableKind::Runs, &selection).await?;
+            let added = self.append_to(TableKind::Attempts, &selection).await?;
+            Ok(Appended {
+                reports_added: added.len(),
+                reports_known: selection.len() - added.len(),
+                attempts_added: added.iter().map(|(_, report)| report.attempts.len()).sum(),
+            })
+        })
+    }
+
+    /// Commits what this table does not have yet, and returns it.
+    async fn append_to<'a>(
+        &self,
+        kind: TableKind,
+        selection: &Selection<'a>,
+    ) -> Result<Selection<'a>, HistoryError> {
+        let mut written: Option<(Vec<ReportId>, Vec<DataFile>)> = None;
+        for number in 0..TRIES {
+            let table = self.open_or_create(kind).await?;
+            let known = transaction_ids(&table).await?;
+            let fresh: Selection<'a> =
+                selection.iter().copied().filter(|(_, report)| !known.contains(report.id.as_str())).collect();
+            if fresh.is_empty() {
+                self.discard(&table, written).await;
+                return Ok(fresh);
+            }
+            let ids: Vec<_> = fresh.iter().map(|(_, report)| report.id.clone()).collect();
+            // Files are written once and survive a lost race; only if others
+            // took in some of the same reports must they be made anew.
+            let files = match written.take() {
+                Some((old, files)) if old == ids => files,
+                old => {
+                    self.discard(&table, old).await;
+                    self.write_files(&table, kind, &fresh).await?
+                }
+            };
+            match commit(&table, &ids, &files).await {
+                Ok(version) => {
+                    self.make_durable(kind, &files, version)?;
+                    return Ok(fresh);
+                }
+                Err(error) if is_lost_race(&error) => {
+                    written = Some((ids, files));
+                    tokio::time::sleep(pause(number)).await;
+                }
+                Err(error) => return Err(self.unwritable(error)),
+            }
+        }
+        Err(HistoryError::Contended { store: self.store.to_string(), tries: TRIES })
+    }
+
+    async fn write_files(
+        &self,
+        table: &DeltaTable,
+        kind: TableKind,
+        selection: &Selection<'_>,
+    ) -> Result<Vec<DataFile>, HistoryError> {
+        let files = match kind {
+            TableKind::Attempts => attempt_files(&self.project, selection),
+            TableKind::Runs => run_files(&self.project, selection, chrono::Utc::now()),
+        }
+        .map_err(|error| self.unwritable(error))?;
+        for file in &files {
+            self.put(table, file).await?;
+        }
+        Ok(files)
+    }
+
+    /// Writes one data file. It is invisible until a commit names it.
+    pub(crate) async fn put(&self, table: &DeltaTable, file: &DataFile) -> Result<(), HistoryError> {
+        table
+            .object_store()
+            .put(&file.add.path.as_str().into(), file.bytes.clone().into())
+            .await
+            .map_err(|error| self.unwritable(error))?;
+        Ok(())
+    }
+
+    /// Removes files that no commit will name. What fails here is left to
+    /// `maintain`, which removes all such files in time.
+    pub(crate) async fn discard(&self, table: &DeltaTable, written: Option<(Vec<ReportId>, Vec<DataFile>)>) {
+        for file in written.into_iter().flat_map(|(_, files)| files) {
+            let _ = table.object_store().delete(&file.add.path.as_str().into()).await;
+        }
+    }
+
+    /// Syncs data files and log entry, for local stores.
+    pub(crate) fn make_durable(
+        &self,
+        kind: TableKind,
+        files: &[DataFile],
+        version: u64,
+    ) -> Result<(), HistoryError> {
+        let Some(folder) = self.store.table_folder(&self.project, kind.name()) else {
+            return Ok(());
+        };
+        let mut names: Vec<_> = files.iter().map(|file| file.add.path.clone()).collect();
+        names.push(format!("_delta_log/{version:020}.json"));
+        sync_files(&folder, &names).map_err(|error| self.unwritable(error))
+    }
+}
+
+async fn commit(table: &DeltaTable, ids: &[ReportId], files: &[DataFile]) -> Result<u64, DeltaTableError> {
+    let now = chrono::Utc::now().timestamp_millis();
+    let transactions =
+        ids.iter().map(|id| Transaction::new_with_last_update(id.as_str(), 1, Some(now))).collect();
+    let properties = CommitProperties::default().with_application_transactions(transactions);
+    let actions = files.iter().map(|file| Action::Add(file.add.clone())).collect();
+    let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
+    let commit = CommitBuilder::from(properties)
+        .with_actions(actions)
+        .build(Some(table.snapshot()?), table.log_store(), operation)
+        .await?;
+    Ok(commit.version())
+}
+
+/// Whether a commit failed only because another one came first.
+pub(crate) fn is_lost_race(error: &DeltaTableError) -> bool {
+    matches!(
+        error,
+        DeltaTableError::VersionAlreadyExists(_)
+            | DeltaTableError::Transaction {
+                source: TransactionError::CommitConflict(_)
+                    | TransactionError::MaxCommitAttempts(_)
+                    | TransactionError::VersionAlreadyExists(_),
+            }
+    )
+}
+
+/// How long to wait before the next try: random, so that writers who collided
+/// once do not collide again, and longer each time.
+pub(crate) fn pause(number: usize) -> Duration {
+    let longest = LONGEST_PAUSE.min(Duration::from_millis(10 << number.min(10)));
+    longest.mul_f64(rand::random::<f64>())
+}

@@ -1,0 +1,142 @@
+//! The columns of both tables, once, for writing, reading and the docs.
+
+use std::sync::Arc;
+
+use deltalake::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use deltalake::kernel::{DataType as DeltaType, PrimitiveType, StructField};
+
+/// The format of both tables. Columns may be added without raising it; a reader
+/// refuses a table with a higher number.
+pub(crate) const FORMAT: u32 = 1;
+
+/// One column.
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) nullable: bool,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text with few distinct values per file.
+    Label,
+    /// Text.
+    Text,
+    Integer,
+    Long,
+    Boolean,
+    Date,
+    /// A point in time in UTC, to the microsecond.
+    Time,
+}
+
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, nullable: false }
+}
+
+const fn optional(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, nullable: true }
+}
+
+/// `attempts`: one row per attempt.
+pub(crate) const ATTEMPTS: &[Column] = &[
+    column("project", Kind::Label),
+    column("day", Kind::Date),
+    column("test", Kind::Text),
+    column("variant", Kind::Label),
+    column("run", Kind::Label),
+    column("report", Kind::Label),
+    column("ordinal", Kind::Integer),
+    column("phase", Kind::Label),
+    column("attempt", Kind::Integer),
+    column("outcome", Kind::Label),
+    column("started_at", Kind::Time),
+    optional("duration_us", Kind::Long),
+    optional("commit", Kind::Label),
+    column("dirty", Kind::Boolean),
+    optional("branch", Kind::Label),
+    optional("worker", Kind::Label),
+    optional("position", Kind::Integer),
+    optional("failure_kind", Kind::Label),
+    optional("failure_message", Kind::Text),
+    optional("fingerprint", Kind::Label),
+];
+
+/// `runs`: one row per report of a run.
+pub(crate) const RUNS: &[Column] = &[
+    column("project", Kind::Label),
+    column("day", Kind::Date),
+    column("run", Kind::Text),
+    column("report", Kind::Text),
+    column("source", Kind::Text),
+    column("complete", Kind::Boolean),
+    column("tests", Kind::Long),
+    column("tests_failed", Kind::Long),
+    column("attempts", Kind::Long),
+    column("variant", Kind::Label),
+    column("started_at", Kind::Time),
+    optional("commit", Kind::Label),
+    column("dirty", Kind::Boolean),
+    optional("branch", Kind::Label),
+    optional("provider", Kind::Label),
+    optional("url", Kind::Text),
+    column("ingested_at", Kind::Time),
+];
+
+impl Kind {
+    /// The type used to hand rows to the Parquet writer. Labels go in as
+    /// dictionaries: the writer takes their keys as they are.
+    fn written(self) -> DataType {
+        match self {
+            Self::Label => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            Self::Text => DataType::Utf8,
+            Self::Integer => DataType::Int32,
+            Self::Long => DataType::Int64,
+            Self::Boolean => DataType::Boolean,
+            Self::Date => DataType::Date32,
+            Self::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        }
+    }
+
+    fn delta(self) -> PrimitiveType {
+        match self {
+            Self::Label | Self::Text => PrimitiveType::String,
+            Self::Integer => PrimitiveType::Integer,
+            Self::Long => PrimitiveType::Long,
+            Self::Boolean => PrimitiveType::Boolean,
+            Self::Date => PrimitiveType::Date,
+            Self::Time => PrimitiveType::Timestamp,
+        }
+    }
+
+    /// The type as SQL, for columns an old table does not have.
+    pub(crate) fn sql(self) -> &'static str {
+        match self {
+            Self::Label | Self::Text => "VARCHAR",
+            Self::Integer => "INT",
+            Self::Long => "BIGINT",
+            Self::Boolean => "BOOLEAN",
+            Self::Date => "DATE",
+            Self::Time => "TIMESTAMP WITH TIME ZONE",
+        }
+    }
+}
+
+/// The schema of the rows handed to the Parquet writer.
+pub(crate) fn written_schema(columns: &[Column]) -> SchemaRef {
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|column| Field::new(column.name, column.kind.written(), column.nullable))
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The columns as the Delta table declares them. All are nullable there: a
+/// later version may leave one out without breaking this one.
+pub(crate) fn delta_fields(columns: &[Column]) -> Vec<StructField> {
+    columns
+        .iter()
+        .map(|column| StructField::new(column.name, DeltaType::Primitive(column.kind.delta()), true))
+        .collect()
+}

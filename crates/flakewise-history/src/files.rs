@@ -1,0 +1,372 @@
+//! Rows to Parquet files, and the log actions that add them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use deltalake::arrow::array::{
+    AsArray as _, BooleanArray, Date32Array, DictionaryArray, Int32Array, Int64Array, RecordBatch,
+    StringArray, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondArray,
+};
+use deltalake::arrow::datatypes::{Date32Type, Int32Type, TimestampMicrosecondType};
+use deltalake::kernel::Add;
+use deltalake::parquet::arrow::ArrowWriter;
+use deltalake::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use deltalake::parquet::basic::{Compression, ZstdLevel};
+use deltalake::parquet::errors::ParquetError;
+use deltalake::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use deltalake::parquet::schema::types::ColumnPath;
+use flakewise_model::{Attempt, Batch, Outcome, Phase, ReportBatch, Timestamp};
+
+use crate::columns::{ATTEMPTS, RUNS, written_schema};
+
+/// Rows per row group and per page. Small pages let one test's rows be read
+/// without its neighbours'; the figures are those of `docs/performance.md`.
+const ROW_GROUP_ROWS: usize = 128 * 1024;
+const PAGE_ROWS: usize = 4096;
+
+/// A Parquet file in memory, for one day.
+pub(crate) struct DataFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) add: Add,
+}
+
+/// Which reports of which batches to write.
+pub(crate) type Selection<'a> = Vec<(&'a Batch, &'a ReportBatch)>;
+
+/// The attempts of some reports, one file per day, each sorted by test.
+pub(crate) fn attempt_files(project: &str, selection: &Selection<'_>) -> Result<Vec<DataFile>, ParquetError> {
+    let mut rows: Vec<AttemptRow<'_>> = selection
+        .iter()
+        .enumerate()
+        .flat_map(|(report, (_, batch))| {
+            batch.attempts.iter().enumerate().map(move |(ordinal, attempt)| AttemptRow {
+                started: attempt.started_or_run(),
+                attempt,
+                report: index(report),
+                ordinal: index(ordinal),
+            })
+        })
+        .collect();
+    rows.sort_by(|left, right| {
+        (day(left.started), left.attempt.test.as_str(), left.started, left.report, left.ordinal).cmp(&(
+            day(right.started),
+            right.attempt.test.as_str(),
+            right.started,
+            right.report,
+            right.ordinal,
+        ))
+    });
+    rows.chunk_by(|left, right| day(left.started) == day(right.started))
+        .map(|rows| encode(&[attempt_rows(project, selection, rows)]))
+        .collect()
+}
+
+struct AttemptRow<'a> {
+    started: Timestamp,
+    attempt: &'a Attempt,
+    report: i32,
+    ordinal: i32,
+}
+
+fn attempt_rows(project: &str, selection: &Selection<'_>, rows: &[AttemptRow<'_>]) -> RecordBatch {
+    let of_report = |value: &dyn Fn(&Batch, &ReportBatch) -> Option<String>| {
+        let values: Vec<_> = selection.iter().map(|(batch, report)| value(batch, report)).collect();
+        Arc::new(keyed(rows.iter().map(|row| Some(row.report)), &values))
+    };
+    let label = |value: &dyn for<'r> Fn(&'r AttemptRow<'_>) -> Option<&'r str>| {
+        let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+        for row in rows {
+            builder.append_option(value(row));
+        }
+        Arc::new(builder.finish())
+    };
+    let mut tests = StringBuilder::with_capacity(rows.len(), rows.len() * 64);
+    let mut messages = StringBuilder::new();
+    for row in rows {
+        tests.append_value(row.attempt.test.as_str());
+        messages.append_option(row.attempt.failure.as_ref().map(|failure| failure.message.as_str()));
+    }
+    let outcomes: Vec<_> = Outcome::ALL.iter().map(|outcome| Some(outcome.name().to_owned())).collect();
+    let phases: Vec<_> = Phase::ALL.iter().map(|phase| Some(phase.name().to_owned())).collect();
+    let place = |found: Option<usize>| Some(index(found.expect("`ALL` names every value")));
+    RecordBatch::try_new(
+        written_schema(ATTEMPTS),
+        vec![
+            of_report(&|_, _| Some(project.to_owned())),
+            Arc::new(rows.iter().map(|row| Some(day_number(row.started))).collect::<Date32Array>()),
+            Arc::new(tests.finish()),
+            of_report(&|batch, _| Some(batch.run.variant.to_string())),
+            of_report(&|batch, _| Some(batch.run.id.to_string())),
+            of_report(&|_, report| Some(report.id.to_string())),
+            Arc::new(rows.iter().map(|row| Some(row.ordinal)).collect::<Int32Array>()),
+            Arc::new(keyed(
+                rows.iter().map(|row| place(Phase::ALL.iter().position(|phase| *phase == row.attempt.phase))),
+                &phases,
+            )),
+            Arc::new(rows.iter().map(|row| i32::try_from(row.attempt.number).ok()).collect::<Int32Array>()),
+            Arc::new(keyed(
+                rows.iter()
+                    .map(|row| place(Outcome::ALL.iter().position(|known| *known == row.attempt.outcome))),
+                &outcomes,
+            )),
+            times(rows.iter().map(|row| row.started)),
+            Arc::new(
+                rows.iter()
+                    .map(|row| {
+                        row.attempt.duration.and_then(|duration| i64::try_from(duration.as_micros()).ok())
+                    })
+                    .collect::<Int64Array>(),
+            ),
+            of_report(&|batch, _| batch.run.commit.clone()),
+            Arc::new(rows.iter().map(|row| Some(row.attempt.run.dirty)).collect::<BooleanArray>()),
+            of_report(&|batch, _| batch.run.branch.clone()),
+            label(&|row| row.attempt.worker.as_deref()),
+            Arc::new(
+                rows.iter()
+                    .map(|row| row.attempt.position.and_then(|position| i32::try_from(position).ok()))
+                    .collect::<Int32Array>(),
+            ),
+            label(&|row| row.attempt.failure.as_ref()?.kind.as_deref()),
+            Arc::new(messages.finish()),
+            label(&|row| {
+                row.attempt.failure.as_ref()?.fingerprint.as_ref().map(flakewise_model::Fingerprint::as_str)
+            }),
+        ],
+    )
+    .expect("the columns follow the schema")
+}
+
+/// The rows of `runs` for some reports, one file per day.
+pub(crate) fn run_files(
+    project: &str,
+    selection: &Selection<'_>,
+    now: Timestamp,
+) -> Result<Vec<DataFile>, ParquetError> {
+    let mut rows: Vec<_> = selection.iter().map(|(batch, report)| (*batch, *report, tally(report))).collect();
+    rows.sort_by_key(|(batch, report, _)| (day(batch.run.started), batch.run.id.clone(), report.id.clone()));
+    rows.chunk_by(|left, right| day(left.0.run.started) == day(right.0.run.started))
+        .map(|rows| encode(&[run_rows(project, rows, now)]))
+        .collect()
+}
+
+fn run_rows(project: &str, rows: &[(&Batch, &ReportBatch, Tally)], now: Timestamp) -> RecordBatch {
+    let text = |value: &dyn Fn(&Batch, &ReportBatch) -> Option<String>| {
+        Arc::new(rows.iter().map(|(batch, report, _)| value(batch, report)).collect::<StringArray>())
+    };
+    let label = |value: &dyn Fn(&Batch) -> Option<String>| {
+        let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+        for (batch, ..) in rows {
+            builder.append_option(value(batch));
+        }
+        Arc::new(builder.finish())
+    };
+    let count = |value: &dyn Fn(&Tally) -> usize| {
+        Arc::new(rows.iter().map(|(.., tally)| i64::try_from(value(tally)).ok()).collect::<Int64Array>())
+    };
+    RecordBatch::try_new(
+        written_schema(RUNS),
+        vec![
+            label(&|_| Some(project.to_owned())),
+            Arc::new(
+                rows.iter().map(|(batch, ..)| Some(day_number(batch.run.started))).collect::<Date32Array>(),
+            ),
+            text(&|batch, _| Some(batch.run.id.to_string())),
+            text(&|_, report| Some(report.id.to_string())),
+            text(&|_, report| Some(report.source.clone())),
+            Arc::new(rows.iter().map(|(_, report, _)| Some(report.complete)).collect::<BooleanArray>()),
+            count(&|tally| tally.tests),
+            count(&|tally| tally.failed),
+            count(&|tally| tally.attempts),
+            label(&|batch| Some(batch.run.variant.to_string())),
+            times(rows.iter().map(|(batch, ..)| batch.run.started)),
+            label(&|batch| batch.run.commit.clone()),
+            Arc::new(rows.iter().map(|(batch, ..)| Some(batch.run.dirty)).collect::<BooleanArray>()),
+            label(&|batch| batch.run.branch.clone()),
+            label(&|batch| batch.run.provider.clone()),
+            text(&|batch, _| batch.run.url.clone()),
+            times(rows.iter().map(|_| now)),
+        ],
+    )
+    .expect("the columns follow the schema")
+}
+
+/// What a report amounts to.
+struct Tally {
+    tests: usize,
+    /// Tests that ran and never passed.
+    failed: usize,
+    attempts: usize,
+}
+
+fn tally(report: &ReportBatch) -> Tally {
+    let mut passed: HashMap<&str, bool> = HashMap::with_capacity(report.attempts.len());
+    for attempt in report.attempts.iter().filter(|attempt| attempt.outcome != Outcome::Skipped) {
+        *passed.entry(attempt.test.as_str()).or_default() |= attempt.outcome == Outcome::Passed;
+    }
+    Tally {
+        tests: passed.len(),
+        failed: passed.values().filter(|passed| !**passed).count(),
+        attempts: report.attempts.len(),
+    }
+}
+
+/// Writes rows of one day, sorted by test, as one Parquet file.
+pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> {
+    let first = &batches[0];
+    let unindexed = |builder: deltalake::parquet::file::properties::WriterPropertiesBuilder, name: &str| {
+        builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::None)
+    };
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level")))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(PAGE_ROWS)
+        // Ids of one suite share long prefixes: cut bounds would prune nothing.
+        .set_column_index_truncate_length(None)
+        .set_statistics_truncate_length(None);
+    for name in ["failure_message", "source", "url"] {
+        properties = unindexed(properties, name);
+    }
+    let options =
+        ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
+    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), first.schema(), options)?;
+    for batch in batches {
+        writer.write(batch)?;
+    }
+    let bytes = writer.into_inner()?;
+    let add = add_action(batches, bytes.len());
+    Ok(DataFile { bytes, add })
+}
+
+/// The log action for a file of these rows, with the statistics that let
+/// readers skip it.
+fn add_action(batches: &[RecordBatch], size: usize) -> Add {
+    let mut bounds = Bounds::default();
+    for batch in batches {
+        bounds.take_in(batch);
+    }
+    let day = bounds.day.map_or_else(String::new, |(low, _)| date(low).to_string());
+    Add {
+        path: format!("{day}-{}.parquet", uuid::Uuid::new_v4()),
+        size: i64::try_from(size).expect("a file in memory has a size"),
+        modification_time: chrono::Utc::now().timestamp_millis(),
+        data_change: true,
+        stats: Some(bounds.json()),
+        ..Add::default()
+    }
+}
+
+/// Least and greatest values of the columns readers filter by.
+#[derive(Default)]
+struct Bounds {
+    rows: usize,
+    day: Option<(i32, i32)>,
+    started: Option<(i64, i64)>,
+    test: Option<(String, String)>,
+}
+
+impl Bounds {
+    fn take_in(&mut self, batch: &RecordBatch) {
+        fn widen<T: Ord + Clone>(bounds: &mut Option<(T, T)>, low: T, high: T) {
+            *bounds = Some(match bounds.take() {
+                Some((least, greatest)) => (least.min(low), greatest.max(high)),
+                None => (low, high),
+            });
+        }
+        use deltalake::arrow::compute::{max, max_string, min, min_string};
+        self.rows += batch.num_rows();
+        let column = |name| batch.column_by_name(name);
+        if let Some(days) = column("day").and_then(|array| array.as_primitive_opt::<Date32Type>())
+            && let (Some(low), Some(high)) = (min(days), max(days))
+        {
+            widen(&mut self.day, low, high);
+        }
+        if let Some(times) =
+            column("started_at").and_then(|array| array.as_primitive_opt::<TimestampMicrosecondType>())
+            && let (Some(low), Some(high)) = (min(times), max(times))
+        {
+            widen(&mut self.started, low, high);
+        }
+        if let Some(tests) = column("test").and_then(|array| array.as_string_opt::<i32>())
+            && let (Some(low), Some(high)) = (min_string(tests), max_string(tests))
+        {
+            widen(&mut self.test, low.to_owned(), high.to_owned());
+        }
+    }
+
+    fn json(self) -> String {
+        let mut low = serde_json::Map::new();
+        let mut high = serde_json::Map::new();
+        let mut nulls = serde_json::Map::new();
+        let mut bound = |name: &str, least: String, greatest: String| {
+            low.insert(name.to_owned(), least.into());
+            high.insert(name.to_owned(), greatest.into());
+            nulls.insert(name.to_owned(), 0.into());
+        };
+        if let Some((least, greatest)) = self.day {
+            bound("day", date(least).to_string(), date(greatest).to_string());
+        }
+        if let Some((least, greatest)) = self.started {
+            let text = |micros| {
+                chrono::DateTime::from_timestamp_micros(micros)
+                    .unwrap_or_default()
+                    .format("%Y-%m-%dT%H:%M:%S%.6fZ")
+                    .to_string()
+            };
+            bound("started_at", text(least), text(greatest));
+        }
+        if let Some((least, greatest)) = self.test {
+            bound("test", least, greatest);
+        }
+        serde_json::json!({
+            "numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": nulls,
+        })
+        .to_string()
+    }
+}
+
+/// A column whose values are given by their index in a short list.
+fn keyed(keys: impl Iterator<Item = Option<i32>>, values: &[Option<String>]) -> DictionaryArray<Int32Type> {
+    // Equal values must share one entry, or readers would see two dictionary
+    // entries for one label.
+    let mut distinct: Vec<&str> = Vec::new();
+    let places: Vec<Option<i32>> = values
+        .iter()
+        .map(|value| {
+            let value = value.as_deref()?;
+            Some(index(distinct.iter().position(|known| *known == value).unwrap_or_else(|| {
+                distinct.push(value);
+                distinct.len() - 1
+            })))
+        })
+        .collect();
+    let keys: Int32Array =
+        keys.map(|key| key.and_then(|key| places[usize::try_from(key).expect("keys are indices")])).collect();
+    DictionaryArray::new(keys, Arc::new(StringArray::from(distinct)))
+}
+
+fn times(values: impl Iterator<Item = Timestamp>) -> Arc<TimestampMicrosecondArray> {
+    Arc::new(
+        values
+            .map(|value| Some(value.timestamp_micros()))
+            .collect::<TimestampMicrosecondArray>()
+            .with_timezone("UTC"),
+    )
+}
+
+fn index(value: usize) -> i32 {
+    i32::try_from(value).expect("a batch has fewer than 2^31 rows")
+}
+
+fn day(at: Timestamp) -> i64 {
+    at.timestamp().div_euclid(86_400)
+}
+
+fn day_number(at: Timestamp) -> i32 {
+    i32::try_from(day(at)).expect("time stamps are within some million years")
+}
+
+fn date(days: i32) -> NaiveDate {
+    NaiveDate::from_epoch_days(days).unwrap_or_default()
+}

@@ -1,0 +1,47 @@
+//! The history of test attempts: Delta Lake tables, queried with DataFusion.
+//!
+//! This is the only crate that names Delta or DataFusion, and none of their
+//! types leave it: callers hand in batches and get back findings, histories,
+//! summaries or plain rows. The interface blocks; the asynchronous engine is an
+//! inner matter.
+//!
+//! A store is a folder or a bucket. Each project has two tables in it:
+//!
+//! - `<project>/attempts`: one row per attempt. No Delta partition columns:
+//!   every data file holds one day and is sorted by test, so that file and page
+//!   statistics find one test's rows, and any engine can read the plain files.
+//! - `<project>/runs`: one row per report taken in, with what is known of its
+//!   run.
+//!
+//! What the crate guarantees:
+//!
+//! - **Exactly once.** A report is taken in once, whoever sends it how often,
+//!   see [`History::append`].
+//! - **Acknowledged means durable.** When `append` returns, the data files, the
+//!   log entries and their folders have been synced (on local disks; object
+//!   stores do so by themselves).
+//! - **A report is never half there.** Its row in `runs` comes first, its
+//!   attempts come in one atomic commit.
+//!
+//! It never judges a failure by anything but history, and renders nothing.
+
+mod append;
+mod columns;
+mod error;
+mod files;
+mod flaky;
+mod maintain;
+mod report;
+mod session;
+mod show;
+mod sql;
+mod store;
+mod table;
+
+pub use append::Appended;
+pub use error::HistoryError;
+pub use flaky::{MINIMUM_OUTAGE_TESTS, RevisionTally, judge};
+pub use maintain::{MaintainOptions, MaintainSummary};
+pub use report::ReportOptions;
+pub use show::Matches;
+pub use store::{History, StoreUrl};

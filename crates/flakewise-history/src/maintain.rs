@@ -1,0 +1,319 @@
+//! Keeping the tables quick to read: merging the many small files of a day into
+//! few sorted ones, and removing files that nothing refers to.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use deltalake::DeltaTable;
+use deltalake::arrow::array::{AsArray as _, RecordBatch};
+use deltalake::arrow::compute::{cast, concat_batches, filter_record_batch};
+use deltalake::arrow::datatypes::{DataType, Int32Type, SchemaRef};
+use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
+use deltalake::kernel::{Action, Add};
+use deltalake::operations::vacuum::VacuumMode;
+use deltalake::protocol::DeltaOperation;
+use futures::TryStreamExt as _;
+
+use crate::append::is_lost_race;
+use crate::columns::written_schema;
+use crate::files::{DataFile, encode};
+use crate::session::empty_session;
+use crate::table::TableKind;
+use crate::{History, HistoryError};
+
+/// Rows per file. A million attempts are some tens of megabytes.
+const FILE_ROWS: usize = 1_000_000;
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct MaintainOptions {
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Files nothing refers to are kept this long, for readers that began
+    /// before they were replaced.
+    pub keep: Duration,
+}
+
+/// What was done, or would be, per table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MaintainSummary {
+    /// The table.
+    pub table: &'static str,
+    /// Days whose files were merged.
+    pub days_compacted: usize,
+    /// Data files of these days before.
+    pub files_before: usize,
+    /// And after. For a dry run: one per day, at least.
+    pub files_after: usize,
+    /// Their bytes before.
+    pub bytes_before: u64,
+    /// And after; none for a dry run.
+    pub bytes_after: Option<u64>,
+    /// Rows of reports that had been taken in twice.
+    pub doubles_dropped: u64,
+    /// Days another process was working on at the same time.
+    pub days_left_to_others: usize,
+    /// Files that nothing referred to and that were removed.
+    pub files_removed: usize,
+}
+
+impl History {
+    /// Merges small files and removes dead ones. `progress` is told each day
+    /// that is worked on, with the number of days done and to do.
+    pub fn maintain(
+        &self,
+        options: &MaintainOptions,
+        progress: &dyn Fn(&str, usize, usize),
+    ) -> Result<Vec<MaintainSummary>, HistoryError> {
+        self.block_on(async {
+            let mut summaries = Vec::new();
+            for kind in TableKind::ALL {
+                if let Some(table) = self.open(kind).await? {
+                    summaries.push(self.maintain_table(kind, table, options, progress).await?);
+                }
+            }
+            if summaries.is_empty() {
+                return Err(HistoryError::NoHistory {
+                    store: self.store.to_string(),
+                    project: self.project.clone(),
+                });
+            }
+            Ok(summaries)
+        })
+    }
+
+    async fn maintain_table(
+        &self,
+        kind: TableKind,
+        mut table: DeltaTable,
+        options: &MaintainOptions,
+        progress: &dyn Fn(&str, usize, usize),
+    ) -> Result<MaintainSummary, HistoryError> {
+        let mut summary = MaintainSummary { table: kind.name(), ..MaintainSummary::default() };
+        let days: Vec<_> = files_by_day(&table)?.into_iter().filter(|(_, files)| files.len() > 1).collect();
+        if options.dry_run {
+            summary.bytes_before =
+                days.iter().flat_map(|(_, files)| files).map(|file| bytes(file.size)).sum();
+            summary.days_compacted = days.len();
+            summary.files_before = days.iter().map(|(_, files)| files.len()).sum();
+            summary.files_after = days.len();
+        } else {
+            for (number, (day, files)) in days.iter().enumerate() {
+                progress(&format!("{} {day}", kind.name()), number, days.len());
+                match self.compact_day(kind, &table, files).await? {
+                    Some((merged, doubles)) => {
+                        summary.days_compacted += 1;
+                        summary.files_before += files.len();
+                        summary.files_after += merged.len();
+                        summary.bytes_before += files.iter().map(|file| bytes(file.size)).sum::<u64>();
+                        let after = merged.iter().map(|file| bytes(file.add.size)).sum::<u64>();
+                        summary.bytes_after = Some(summary.bytes_after.unwrap_or(0) + after);
+                        summary.doubles_dropped += doubles;
+                    }
+                    None => summary.days_left_to_others += 1,
+                }
+                table.update_state().await.map_err(|error| self.unwritable(error))?;
+            }
+            if !days.is_empty() {
+                // A checkpoint spares the next reader the log's many entries.
+                deltalake::checkpoints::create_checkpoint(&table, None)
+                    .await
+                    .map_err(|error| self.unwritable(error))?;
+            }
+        }
+        let keep = chrono::Duration::from_std(options.keep).unwrap_or(chrono::Duration::MAX);
+        let (_, metrics) = table
+            .vacuum()
+            .with_retention_period(keep)
+            .with_enforce_retention_duration(false)
+            .with_mode(VacuumMode::Full)
+            .with_dry_run(options.dry_run)
+            .await
+            .map_err(|error| self.unwritable(error))?;
+        summary.files_removed = metrics.files_deleted.len();
+        Ok(summary)
+    }
+
+    /// Merges the files of one day. None if somebody else was at it too.
+    async fn compact_day(
+        &self,
+        kind: TableKind,
+        table: &DeltaTable,
+        files: &[LiveFile],
+    ) -> Result<Option<(Vec<DataFile>, u64)>, HistoryError> {
+        let (merged, doubles) = self.merge(kind, table, files).await?;
+        let now = chrono::Utc::now().timestamp_millis();
+        let removes = files.iter().map(|file| {
+            Action::Remove(deltalake::kernel::Remove {
+                path: file.path.clone(),
+                data_change: false,
+                deletion_timestamp: Some(now),
+                extended_file_metadata: Some(true),
+                partition_values: Some(HashMap::new()),
+                size: Some(file.size),
+                ..Default::default()
+            })
+        });
+        let adds = merged.iter().map(|file| Action::Add(Add { data_change: false, ..file.add.clone() }));
+        let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
+        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
+        // Data must be on disk before the log says the old files are gone.
+        if let Some(folder) = self.store.table_folder(&self.project, kind.name()) {
+            let names: Vec<_> = merged.iter().map(|file| file.add.path.clone()).collect();
+            crate::table::sync_files(&folder, &names).map_err(|error| self.unwritable(error))?;
+        }
+        let commit = CommitBuilder::from(CommitProperties::default())
+            .with_actions(removes.chain(adds).collect())
+            .build(Some(snapshot), table.log_store(), operation)
+            .await;
+        match commit {
+            Ok(commit) => {
+                self.make_durable(kind, &merged, commit.version())?;
+                Ok(Some((merged, doubles)))
+            }
+            Err(error) if is_lost_race(&error) => {
+                self.discard(table, Some((Vec::new(), merged))).await;
+                Ok(None)
+            }
+            Err(error) => Err(self.unwritable(error)),
+        }
+    }
+
+    /// Reads files, sorts their rows, drops doubles and writes new files.
+    async fn merge(
+        &self,
+        kind: TableKind,
+        table: &DeltaTable,
+        files: &[LiveFile],
+    ) -> Result<(Vec<DataFile>, u64), HistoryError> {
+        let session = empty_session();
+        table.update_datafusion_session(&session.state()).map_err(HistoryError::query)?;
+        let provider = table
+            .table_provider()
+            .with_file_paths(files.iter().map(|file| file.path.clone()))
+            .await
+            .map_err(HistoryError::query)?;
+        session.register_table("files", provider).map_err(HistoryError::query)?;
+        let order = match kind {
+            TableKind::Attempts => "test, started_at, report, ordinal",
+            TableKind::Runs => "run, report",
+        };
+        let schema = written_schema(kind.columns());
+        let mut stream = session
+            .sql(&format!("SELECT * FROM files ORDER BY {order}"))
+            .await
+            .map_err(HistoryError::query)?
+            .execute_stream()
+            .await
+            .map_err(HistoryError::query)?;
+        let mut doubles = Doubles::default();
+        let mut pending: Vec<RecordBatch> = Vec::new();
+        let mut merged = Vec::new();
+        while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+            let batch = doubles.drop_from(&batch).map_err(HistoryError::query)?;
+            pending.push(conform(&batch, &schema).map_err(HistoryError::query)?);
+            if pending.iter().map(RecordBatch::num_rows).sum::<usize>() >= FILE_ROWS {
+                merged.push(self.flush(table, &mut pending).await?);
+            }
+        }
+        if pending.iter().any(|batch| batch.num_rows() > 0) {
+            merged.push(self.flush(table, &mut pending).await?);
+        }
+        Ok((merged, doubles.dropped))
+    }
+
+    async fn flush(
+        &self,
+        table: &DeltaTable,
+        pending: &mut Vec<RecordBatch>,
+    ) -> Result<DataFile, HistoryError> {
+        let batch = concat_batches(&pending[0].schema(), pending.iter()).map_err(HistoryError::query)?;
+        pending.clear();
+        let file = encode(&[batch]).map_err(|error| self.unwritable(error))?;
+        self.put(table, &file).await?;
+        Ok(file)
+    }
+}
+
+/// A data file of the current snapshot.
+struct LiveFile {
+    path: String,
+    size: i64,
+}
+
+fn bytes(size: i64) -> u64 {
+    u64::try_from(size).unwrap_or(0)
+}
+
+/// The live files by the day they hold, as their statistics say. Files without
+/// statistics, or of several days, were written by somebody else: they are left
+/// alone.
+fn files_by_day(table: &DeltaTable) -> Result<BTreeMap<String, Vec<LiveFile>>, HistoryError> {
+    let mut days: BTreeMap<String, Vec<LiveFile>> = BTreeMap::new();
+    for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
+        let stats: Option<serde_json::Value> = file.stats().and_then(|text| serde_json::from_str(&text).ok());
+        let bound = |which: &str| Some(stats.as_ref()?.get(which)?.get("day")?.as_str()?.to_owned());
+        if let (Some(low), Some(high)) = (bound("minValues"), bound("maxValues"))
+            && low == high
+        {
+            days.entry(low).or_default().push(LiveFile { path: file.path().into_owned(), size: file.size() });
+        }
+    }
+    Ok(days)
+}
+
+/// Finds rows that are there twice: same report, same place in it. Sorted rows
+/// have their doubles next to them or, for `runs`, in the same report.
+#[derive(Default)]
+struct Doubles {
+    seen: HashSet<(String, Option<i32>)>,
+    last_key: Option<String>,
+    dropped: u64,
+}
+
+impl Doubles {
+    fn drop_from(&mut self, batch: &RecordBatch) -> Result<RecordBatch, deltalake::arrow::error::ArrowError> {
+        let texts = |name: &str| {
+            let column = batch.column_by_name(name);
+            column.map(|column| cast(column, &DataType::Utf8)).transpose()
+        };
+        let key = texts("test")?.or(texts("run")?);
+        let (Some(keys), Some(reports)) = (key, texts("report")?) else {
+            return Ok(batch.clone());
+        };
+        let (keys, reports) = (keys.as_string::<i32>(), reports.as_string::<i32>());
+        let ordinals =
+            batch.column_by_name("ordinal").and_then(|column| column.as_primitive_opt::<Int32Type>());
+        let keep: deltalake::arrow::array::BooleanArray = (0..batch.num_rows())
+            .map(|row| {
+                if self.last_key.as_deref() != Some(keys.value(row)) {
+                    self.last_key = Some(keys.value(row).to_owned());
+                    self.seen.clear();
+                }
+                Some(
+                    self.seen
+                        .insert((reports.value(row).to_owned(), ordinals.map(|column| column.value(row)))),
+                )
+            })
+            .collect();
+        self.dropped += u64::try_from(keep.false_count()).unwrap_or(0);
+        filter_record_batch(batch, &keep)
+    }
+}
+
+/// Casts rows as read to the types we write. Columns a later version added
+/// would be lost by a rewrite, so a table that has any is refused before.
+fn conform(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+) -> Result<RecordBatch, deltalake::arrow::error::ArrowError> {
+    let columns = schema
+        .fields()
+        .iter()
+        .map(|field| match batch.column_by_name(field.name()) {
+            Some(column) => cast(column, field.data_type()),
+            None => Ok(deltalake::arrow::array::new_null_array(field.data_type(), batch.num_rows())),
+        })
+        .collect::<Result<_, _>>()?;
+    RecordBatch::try_new(schema.clone(), columns)
+}

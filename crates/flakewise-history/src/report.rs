@@ -1,0 +1,315 @@
+//! Which tests are flaky by history, and what they cost.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use deltalake::arrow::array::{Array as _, AsArray as _, RecordBatch};
+use deltalake::arrow::compute::cast;
+use deltalake::arrow::datatypes::{DataType, Date32Type, Int64Type, TimestampMicrosecondType};
+use deltalake::datafusion::prelude::SessionContext;
+use flakewise_model::{
+    Conclusion, Cost, FailureGroup, Finding, FindingId, FindingKind, Fingerprint, FlakeRate, HistoryReport,
+    TestId, Timestamp,
+};
+use futures::TryStreamExt as _;
+
+use crate::flaky::{RevisionTally, judge};
+use crate::session::FAILURES;
+use crate::{History, HistoryError};
+
+/// What to report on.
+#[derive(Clone, Debug, Default)]
+pub struct ReportOptions {
+    /// Look back this many days from the newest attempt; all of it if none.
+    pub days: Option<u32>,
+}
+
+impl History {
+    /// Finds the flaky tests and ranks them by what they cost.
+    pub fn report(&self, options: &ReportOptions) -> Result<HistoryReport, HistoryError> {
+        self.block_on(async {
+            let session = self.session().await?;
+            let mut report = self.totals(&session, options).await?;
+            if report.runs == 0 {
+                return Ok(report);
+            }
+            let since = options.days.and(report.window).map(|(first, _)| first);
+            let queries = Queries::new(since, report.outages > 0);
+            let tallies = tallies(&session, &queries.revisions).await?;
+            let mut costs = costs(&session, &queries.costs).await?;
+            let mut failures = failures(&session, &queries.failures).await?;
+            for (test, tallies) in tallies {
+                let verdict = judge(&tallies, 0);
+                if !matches!(verdict.conclusion, Conclusion::Flaky | Conclusion::ProbablyFlaky) {
+                    report.others_failing += 1;
+                    report.broken += u64::from(verdict.conclusion == Conclusion::Broken);
+                    continue;
+                }
+                // Ids in a table are somebody else's bytes: one we cannot read
+                // is not worth failing for, and cannot be named anyway.
+                let Ok(id) = test.parse::<TestId>() else { continue };
+                let failures = failures.remove(&test).unwrap_or_default();
+                let (Some(since), Some(last_seen)) = (
+                    failures.iter().map(|group| group.first_seen).min(),
+                    failures.iter().map(|group| group.last_seen).max(),
+                ) else {
+                    continue;
+                };
+                report.findings.push(Finding {
+                    id: FindingId::of(FindingKind::FlakyByHistory, &id),
+                    kind: FindingKind::FlakyByHistory,
+                    test: id,
+                    verdict,
+                    rate: rate(&tallies),
+                    cost: costs.remove(&test).unwrap_or_default(),
+                    since,
+                    last_seen,
+                    failures,
+                });
+            }
+            report
+                .findings
+                .sort_by(|left, right| right.cost.cmp(&left.cost).then_with(|| left.test.cmp(&right.test)));
+            Ok(report)
+        })
+    }
+
+    /// What the window holds, from the small table.
+    async fn totals(
+        &self,
+        session: &SessionContext,
+        options: &ReportOptions,
+    ) -> Result<HistoryReport, HistoryError> {
+        let since = options.days.map_or_else(String::new, |days| {
+            format!("WHERE day > (SELECT max(day) FROM runs) - INTERVAL '{days}' DAY")
+        });
+        let query = format!(
+            "SELECT count(*) AS runs, coalesce(sum(CAST(outage AS BIGINT)), 0) AS outages,
+                    coalesce(sum(CAST(NOT complete AS BIGINT)), 0) AS incomplete,
+                    coalesce(sum(attempts), 0) AS attempts, min(day) AS first, max(day) AS last
+             FROM runs {since}"
+        );
+        let batches = session.sql(&query).await.map_err(HistoryError::query)?.collect().await;
+        let batches = batches.map_err(HistoryError::query)?;
+        let row = batches.iter().find(|batch| batch.num_rows() > 0);
+        let row = row.ok_or_else(|| HistoryError::query("an aggregate gave no row"))?;
+        let columns = Columns(row);
+        let date = |name| -> Result<Option<NaiveDate>, HistoryError> {
+            let column = columns.get(name, &DataType::Date32)?;
+            let column = column.as_primitive::<Date32Type>();
+            Ok(column.is_valid(0).then(|| NaiveDate::from_epoch_days(column.value(0))).flatten())
+        };
+        Ok(HistoryReport {
+            findings: Vec::new(),
+            others_failing: 0,
+            broken: 0,
+            runs: columns.counts("runs")?[0],
+            outages: columns.counts("outages")?[0],
+            incomplete_runs: columns.counts("incomplete")?[0],
+            attempts: columns.counts("attempts")?[0],
+            window: date("first")?.zip(date("last")?),
+        })
+    }
+}
+
+/// The three aggregates a report is made of. They are plain SQL on `attempts`
+/// and `runs`, so that their cost can be compared with the bare engine's.
+pub(crate) struct Queries {
+    pub(crate) revisions: String,
+    pub(crate) costs: String,
+    pub(crate) failures: String,
+}
+
+impl Queries {
+    pub(crate) fn new(since: Option<NaiveDate>, outages: bool) -> Self {
+        let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
+        // Joining against an empty list would still hash every row's run.
+        let from = if outages {
+            "attempts LEFT ANTI JOIN (SELECT run FROM runs WHERE outage) AS outages ON attempts.run = outages.run"
+        } else {
+            "attempts"
+        };
+        let failed = format!("outcome IN {FAILURES}");
+        // Only tests that ever failed are of interest, and they are few: finding
+        // them first saves grouping all the others by revision.
+        let revisions = format!(
+            "SELECT test, variant, branch, CASE WHEN dirty THEN NULL ELSE commit END AS revision,
+                    CASE WHEN dirty OR commit IS NULL THEN run END AS run,
+                    sum(CASE WHEN {failed} THEN 0 ELSE 1 END) AS passed,
+                    sum(CASE WHEN {failed} THEN 1 ELSE 0 END) AS failed,
+                    min(started_at) AS first, max(started_at) AS last
+             FROM {from}
+             WHERE outcome <> 'skipped' {window}
+               AND test IN (SELECT DISTINCT test FROM attempts WHERE {failed} {window})
+             GROUP BY 1, 2, 3, 4, 5"
+        );
+        let costs = format!(
+            "SELECT test, count(DISTINCT CASE WHEN {failed} THEN attempts.run END) AS runs,
+                    coalesce(sum(duration_us), 0) AS lost
+             FROM {from}
+             WHERE ({failed} OR phase = 'retry') {window}
+             GROUP BY test"
+        );
+        let failures = format!(
+            "SELECT test, fingerprint, max(failure_kind) AS kind,
+                    last_value(failure_message ORDER BY started_at) AS message,
+                    count(*) AS count, min(started_at) AS first, max(started_at) AS last
+             FROM {from}
+             WHERE {failed} {window}
+             GROUP BY test, fingerprint"
+        );
+        Self { revisions: revisions.replace("THEN run END", "THEN attempts.run END"), costs, failures }
+    }
+}
+
+async fn tallies(
+    session: &SessionContext,
+    query: &str,
+) -> Result<HashMap<String, Vec<RevisionTally>>, HistoryError> {
+    let mut tallies: HashMap<String, Vec<RevisionTally>> = HashMap::new();
+    let mut stream = session
+        .sql(query)
+        .await
+        .map_err(HistoryError::query)?
+        .execute_stream()
+        .await
+        .map_err(HistoryError::query)?;
+    while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+        let columns = Columns(&batch);
+        let tests = columns.texts("test")?;
+        let variants = columns.texts("variant")?;
+        let branches = columns.texts("branch")?;
+        let commits = columns.texts("revision")?;
+        let runs = columns.texts("run")?;
+        let passed = columns.counts("passed")?;
+        let failed = columns.counts("failed")?;
+        let first = columns.times("first")?;
+        let last = columns.times("last")?;
+        for row in 0..batch.num_rows() {
+            let Some(test) = &tests[row] else { continue };
+            let tally = RevisionTally {
+                variant: variants[row].clone().unwrap_or_default(),
+                branch: branches[row].clone(),
+                commit: commits[row].clone(),
+                run: runs[row].clone(),
+                passed: passed[row],
+                failed: failed[row],
+                first: first[row],
+                last: last[row],
+            };
+            match tallies.get_mut(test) {
+                Some(known) => known.push(tally),
+                None => {
+                    tallies.insert(test.clone(), vec![tally]);
+                }
+            }
+        }
+    }
+    Ok(tallies)
+}
+
+async fn costs(session: &SessionContext, query: &str) -> Result<HashMap<String, Cost>, HistoryError> {
+    let mut costs = HashMap::new();
+    for batch in
+        session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
+    {
+        let columns = Columns(&batch);
+        let runs = columns.counts("runs")?;
+        let lost = columns.counts("lost")?;
+        for (row, test) in columns.texts("test")?.into_iter().enumerate() {
+            let cost = Cost { runs_disturbed: runs[row], time_lost: Duration::from_micros(lost[row]) };
+            costs.extend(test.map(|test| (test, cost)));
+        }
+    }
+    Ok(costs)
+}
+
+async fn failures(
+    session: &SessionContext,
+    query: &str,
+) -> Result<HashMap<String, Vec<FailureGroup>>, HistoryError> {
+    let mut groups: HashMap<String, Vec<FailureGroup>> = HashMap::new();
+    for batch in
+        session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
+    {
+        let columns = Columns(&batch);
+        let tests = columns.texts("test")?;
+        let fingerprints = columns.texts("fingerprint")?;
+        let kinds = columns.texts("kind")?;
+        let messages = columns.texts("message")?;
+        let counts = columns.counts("count")?;
+        let first = columns.times("first")?;
+        let last = columns.times("last")?;
+        for row in 0..batch.num_rows() {
+            let Some(test) = &tests[row] else { continue };
+            groups.entry(test.clone()).or_default().push(FailureGroup {
+                fingerprint: fingerprints[row].as_deref().map(Fingerprint::from_text),
+                kind: kinds[row].clone(),
+                message: messages[row].clone().unwrap_or_default(),
+                count: counts[row],
+                first_seen: first[row],
+                last_seen: last[row],
+            });
+        }
+    }
+    for groups in groups.values_mut() {
+        sort_failures(groups);
+    }
+    Ok(groups)
+}
+
+/// The most frequent first; ties by latest, then by name, so that the order is
+/// always the same.
+pub(crate) fn sort_failures(groups: &mut [FailureGroup]) {
+    groups.sort_by(|left, right| {
+        (right.count, right.last_seen)
+            .cmp(&(left.count, left.last_seen))
+            .then_with(|| left.fingerprint.cmp(&right.fingerprint))
+    });
+}
+
+/// How often the test failed over these revisions.
+pub(crate) fn rate(tallies: &[RevisionTally]) -> FlakeRate {
+    let failures = tallies.iter().map(|tally| tally.failed).sum();
+    FlakeRate { failures, attempts: tallies.iter().map(|tally| tally.passed + tally.failed).sum() }
+}
+
+/// Typed access to a result's columns. Tables are somebody else's bytes, so a
+/// column of another type is an error, never a panic.
+pub(crate) struct Columns<'a>(pub(crate) &'a RecordBatch);
+
+impl Columns<'_> {
+    fn get(&self, name: &str, kind: &DataType) -> Result<deltalake::arrow::array::ArrayRef, HistoryError> {
+        let column = self.0.column_by_name(name);
+        let column =
+            column.ok_or_else(|| HistoryError::query(format!("the table has no column `{name}`")))?;
+        cast(column, kind).map_err(HistoryError::query)
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<Option<String>>, HistoryError> {
+        let column = self.get(name, &DataType::Utf8)?;
+        Ok(column.as_string::<i32>().iter().map(|value| value.map(str::to_owned)).collect())
+    }
+
+    pub(crate) fn counts(&self, name: &str) -> Result<Vec<u64>, HistoryError> {
+        let column = self.get(name, &DataType::Int64)?;
+        let column = column.as_primitive::<Int64Type>();
+        Ok(column.iter().map(|value| u64::try_from(value.unwrap_or(0)).unwrap_or(0)).collect())
+    }
+
+    pub(crate) fn times(&self, name: &str) -> Result<Vec<Timestamp>, HistoryError> {
+        let kind = DataType::Timestamp(deltalake::arrow::datatypes::TimeUnit::Microsecond, None);
+        let column = self.get(name, &kind)?;
+        let column = column.as_primitive::<TimestampMicrosecondType>();
+        Ok(column
+            .iter()
+            .map(|value| Timestamp::from_timestamp_micros(value.unwrap_or(0)).unwrap_or_default())
+            .collect())
+    }
+
+    pub(crate) fn flags(&self, name: &str) -> Result<Vec<bool>, HistoryError> {
+        let column = self.get(name, &DataType::Boolean)?;
+        Ok(column.as_boolean().iter().map(|value| value.unwrap_or(false)).collect())
+    }
+}

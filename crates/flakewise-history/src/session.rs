@@ -1,0 +1,117 @@
+//! The SQL session: the tables of a project under the names the docs promise.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use deltalake::DeltaTable;
+use deltalake::datafusion::error::DataFusionError;
+use deltalake::datafusion::execution::memory_pool::FairSpillPool;
+use deltalake::datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use deltalake::datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::columns::Column;
+use crate::flaky::MINIMUM_OUTAGE_TESTS;
+use crate::table::TableKind;
+use crate::{History, HistoryError};
+
+/// Memory for sorting and grouping; beyond it the engine spills to disk.
+const MEMORY: usize = 2 << 30;
+/// How much of a file's end is fetched first. Footers of our files fit; the
+/// engine's default of half a megabyte would be most of a small file.
+const FOOTER_GUESS: usize = 32 << 10;
+
+/// Outcomes that turn a build red, as SQL.
+pub(crate) const FAILURES: &str = "('failed', 'errored', 'timed-out', 'crashed')";
+
+/// A session with nothing in it.
+pub(crate) fn empty_session() -> SessionContext {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let mut config = SessionConfig::new().with_target_partitions(cores).with_information_schema(true);
+    let parquet = &mut config.options_mut().execution.parquet;
+    parquet.pushdown_filters = true;
+    parquet.metadata_size_hint = Some(FOOTER_GUESS);
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(MEMORY)))
+        .build_arc()
+        .expect("a memory pool needs nothing from outside");
+    SessionContext::new_with_config_rt(config, runtime)
+}
+
+impl History {
+    /// A session with the project's tables and views.
+    pub(crate) async fn session(&self) -> Result<SessionContext, HistoryError> {
+        let missing =
+            || HistoryError::NoHistory { store: self.store.to_string(), project: self.project.clone() };
+        let attempts = self.open(TableKind::Attempts).await?.ok_or_else(missing)?;
+        let runs = self.open(TableKind::Runs).await?.ok_or_else(missing)?;
+        let session = empty_session();
+        register(&session, "attempts", &attempts, TableKind::Attempts.columns())
+            .await
+            .map_err(HistoryError::query)?;
+        register(&session, "reports", &runs, TableKind::Runs.columns()).await.map_err(HistoryError::query)?;
+        for view in views() {
+            session.sql(&view).await.map_err(HistoryError::query)?;
+        }
+        Ok(session)
+    }
+}
+
+/// Makes a table visible under a name, with every column of today: those an
+/// old table lacks are null.
+async fn register(
+    session: &SessionContext,
+    name: &str,
+    table: &DeltaTable,
+    columns: &[Column],
+) -> Result<(), DataFusionError> {
+    let external = |error: deltalake::DeltaTableError| DataFusionError::External(Box::new(error));
+    table.update_datafusion_session(&session.state()).map_err(external)?;
+    let schema = table.snapshot().map_err(external)?.schema();
+    let provider = table.table_provider().await?;
+    if columns.iter().all(|column| schema.field(column.name).is_some()) {
+        session.register_table(name, provider)?;
+        return Ok(());
+    }
+    let stored = format!("{name}_stored");
+    session.register_table(stored.as_str(), provider)?;
+    let list: Vec<_> = columns
+        .iter()
+        .map(|column| match schema.field(column.name) {
+            Some(_) => format!("\"{}\"", column.name),
+            None => format!("CAST(NULL AS {}) AS \"{}\"", column.kind.sql(), column.name),
+        })
+        .collect();
+    session.sql(&format!("CREATE VIEW {name} AS SELECT {} FROM {stored}", list.join(", "))).await?;
+    Ok(())
+}
+
+/// The views, in the order they build on each other. `docs/reference/sql.md`
+/// describes them.
+fn views() -> [String; 3] {
+    [
+        format!(
+            "CREATE VIEW runs AS
+             SELECT run, min(day) AS day, min(started_at) AS started_at, max(commit) AS commit,
+                    bool_or(dirty) AS dirty, max(branch) AS branch, max(variant) AS variant,
+                    max(provider) AS provider, max(url) AS url, count(*) AS reports,
+                    bool_and(complete) AS complete, sum(tests) AS tests, sum(tests_failed) AS tests_failed,
+                    sum(attempts) AS attempts,
+                    sum(tests) >= {MINIMUM_OUTAGE_TESTS} AND 2 * sum(tests_failed) > sum(tests) AS outage
+             FROM reports GROUP BY run"
+        ),
+        format!(
+            "CREATE VIEW outcomes AS
+             SELECT attempts.*, outcome IN {FAILURES} AS failed,
+                    CASE WHEN dirty OR commit IS NULL THEN run ELSE commit END AS revision
+             FROM attempts LEFT ANTI JOIN (SELECT run FROM runs WHERE outage) AS outages
+               ON attempts.run = outages.run
+             WHERE outcome <> 'skipped'"
+        ),
+        "CREATE VIEW mixed AS
+         SELECT test, variant, revision, count(*) FILTER (WHERE NOT failed) AS passed,
+                count(*) FILTER (WHERE failed) AS failed, max(started_at) AS last_seen
+         FROM outcomes GROUP BY test, variant, revision
+         HAVING count(*) FILTER (WHERE failed) > 0 AND count(*) FILTER (WHERE NOT failed) > 0"
+            .to_owned(),
+    ]
+}

@@ -1,0 +1,310 @@
+//! One test's past.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use deltalake::datafusion::prelude::{SessionContext, col, lit};
+use flakewise_model::{
+    Cost, FailureGroup, FindingId, FindingKind, Fingerprint, Outcome, OutcomeStep, Phase, RunId, TestHistory,
+    TestId, Timestamp,
+};
+use futures::TryStreamExt as _;
+
+use crate::flaky::{RevisionTally, judge};
+use crate::report::{Columns, rate, sort_failures};
+use crate::{History, HistoryError};
+
+/// How many candidates are listed for an ambiguous name.
+const CANDIDATES: usize = 20;
+
+/// What a name may stand for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Matches {
+    /// Exactly one test.
+    One(Box<TestHistory>),
+    /// Several tests: the first few ids, and whether there are more.
+    Several(Vec<String>, bool),
+    /// No test.
+    None,
+}
+
+impl History {
+    /// The history of the test whose id is `name`, or contains it. The latest
+    /// `steps` attempts are listed one by one.
+    pub fn show(&self, name: &str, steps: usize) -> Result<Matches, HistoryError> {
+        self.block_on(async {
+            let session = self.session().await?;
+            let outages = outages(&session).await?;
+            // A whole id is found by the sort order of the files; a part of one
+            // means looking through all ids.
+            if let Ok(id) = name.parse::<TestId>()
+                && let Some(history) = history(&session, id, steps, &outages).await?
+            {
+                return Ok(Matches::One(Box::new(history)));
+            }
+            let mut candidates = candidates(&session, name).await?;
+            match candidates.len() {
+                0 => Ok(Matches::None),
+                1 => {
+                    let id = candidates.remove(0).parse::<TestId>().map_err(HistoryError::query)?;
+                    let history = history(&session, id, steps, &outages).await?;
+                    Ok(history.map_or(Matches::None, |history| Matches::One(Box::new(history))))
+                }
+                count => {
+                    candidates.truncate(CANDIDATES);
+                    Ok(Matches::Several(candidates, count > CANDIDATES))
+                }
+            }
+        })
+    }
+}
+
+async fn outages(session: &SessionContext) -> Result<HashSet<String>, HistoryError> {
+    let frame = session.sql("SELECT run FROM runs WHERE outage").await.map_err(HistoryError::query)?;
+    let mut runs = HashSet::new();
+    for batch in frame.collect().await.map_err(HistoryError::query)? {
+        runs.extend(Columns(&batch).texts("run")?.into_iter().flatten());
+    }
+    Ok(runs)
+}
+
+/// Ids that contain the text, in order, or the one a finding of this id is
+/// about. A test whose own name is the text goes before those that merely
+/// contain it.
+async fn candidates(session: &SessionContext, part: &str) -> Result<Vec<String>, HistoryError> {
+    use deltalake::datafusion::functions::expr_fn::strpos;
+
+    // A finding's id is a hash of the test's, so every id must be looked at.
+    let finding = part.len() == 8 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let wanted = if finding { lit(true) } else { strpos(col("test"), lit(part)).gt(lit(0)) };
+    let frame = session
+        .table("attempts")
+        .await
+        .and_then(|table| table.filter(wanted))
+        .and_then(|table| table.select_columns(&["test"]))
+        .and_then(deltalake::datafusion::prelude::DataFrame::distinct)
+        .and_then(|table| table.sort_by(vec![col("test")]))
+        .map_err(HistoryError::query)?;
+    let mut stream = frame.execute_stream().await.map_err(HistoryError::query)?;
+    let mut tests = Vec::new();
+    while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+        for test in Columns(&batch).texts("test")?.into_iter().flatten() {
+            let is_finding = |id: &TestId| FindingId::of(FindingKind::FlakyByHistory, id).as_str() == part;
+            if finding && test.parse().is_ok_and(|id| is_finding(&id)) {
+                return Ok(vec![test]);
+            }
+            if test.contains(part) {
+                tests.push(test);
+            }
+        }
+    }
+    let named: Vec<_> = tests
+        .iter()
+        .filter(|test| test.parse::<TestId>().is_ok_and(|id| id.parameters().is_none() && id.name() == part))
+        .cloned()
+        .collect();
+    Ok(if named.len() == 1 { named } else { tests })
+}
+
+async fn history(
+    session: &SessionContext,
+    test: TestId,
+    steps: usize,
+    outages: &HashSet<String>,
+) -> Result<Option<TestHistory>, HistoryError> {
+    let frame = session
+        .table("attempts")
+        .await
+        .and_then(|table| table.filter(col("test").eq(lit(test.as_str()))))
+        .and_then(|table| {
+            table.select_columns(&[
+                "started_at",
+                "outcome",
+                "run",
+                "commit",
+                "dirty",
+                "branch",
+                "variant",
+                "duration_us",
+                "phase",
+                "fingerprint",
+                "failure_kind",
+                "failure_message",
+            ])
+        })
+        .map_err(HistoryError::query)?;
+    let mut stream = frame.execute_stream().await.map_err(HistoryError::query)?;
+    let mut builder = Builder::new(steps);
+    while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+        let columns = Columns(&batch);
+        let times = columns.times("started_at")?;
+        let outcomes = columns.texts("outcome")?;
+        let runs = columns.texts("run")?;
+        let commits = columns.texts("commit")?;
+        let dirty = columns.flags("dirty")?;
+        let branches = columns.texts("branch")?;
+        let variants = columns.texts("variant")?;
+        let durations = columns.counts("duration_us")?;
+        let phases = columns.texts("phase")?;
+        let fingerprints = columns.texts("fingerprint")?;
+        let kinds = columns.texts("failure_kind")?;
+        let messages = columns.texts("failure_message")?;
+        for row in 0..batch.num_rows() {
+            // Outcomes a later version invented are not ours to judge.
+            let Some(Ok(outcome)) = outcomes[row].as_deref().map(str::parse::<Outcome>) else { continue };
+            let run = runs[row].clone().unwrap_or_default();
+            let known_revision = commits[row].is_some() && !dirty[row];
+            builder.add(
+                OutcomeStep {
+                    at: times[row],
+                    outcome,
+                    outage: outages.contains(&run),
+                    commit: commits[row].clone(),
+                    variant: variants[row].clone().unwrap_or_default(),
+                    run: RunId::new(run),
+                },
+                Details {
+                    branch: branches[row].clone(),
+                    known_revision,
+                    duration: Duration::from_micros(durations[row]),
+                    retry: phases[row].as_deref() == Some(Phase::Retry.name()),
+                    fingerprint: fingerprints[row].clone(),
+                    kind: kinds[row].clone(),
+                    message: messages[row].clone(),
+                },
+            );
+        }
+    }
+    Ok(builder.finish(test))
+}
+
+/// What is needed of an attempt besides the step that is shown.
+struct Details {
+    branch: Option<String>,
+    known_revision: bool,
+    duration: Duration,
+    retry: bool,
+    fingerprint: Option<String>,
+    kind: Option<String>,
+    message: Option<String>,
+}
+
+/// Variant, branch, commit, run.
+type TallyKey = (String, Option<String>, Option<String>, Option<String>);
+
+/// Builds a history from attempts in any order, in memory bounded by the number
+/// of revisions, failures by fingerprint, and steps asked for.
+struct Builder {
+    limit: usize,
+    attempts: u64,
+    first_seen: Option<Timestamp>,
+    steps: Vec<OutcomeStep>,
+    tallies: BTreeMap<TallyKey, RevisionTally>,
+    failures: HashMap<Option<String>, FailureGroup>,
+    disturbed: HashSet<String>,
+    lost: Duration,
+    outage_failures: u64,
+}
+
+impl Builder {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            attempts: 0,
+            first_seen: None,
+            steps: Vec::new(),
+            tallies: BTreeMap::new(),
+            failures: HashMap::new(),
+            disturbed: HashSet::new(),
+            lost: Duration::ZERO,
+            outage_failures: 0,
+        }
+    }
+
+    fn add(&mut self, step: OutcomeStep, details: Details) {
+        self.attempts += 1;
+        self.first_seen = Some(self.first_seen.map_or(step.at, |first| first.min(step.at)));
+        let failed = step.outcome.is_failure();
+        if step.outage {
+            self.outage_failures += u64::from(failed);
+        } else if step.outcome != Outcome::Skipped {
+            self.judge_step(&step, &details);
+        }
+        if failed && !step.outage {
+            let group = self.failures.entry(details.fingerprint.clone()).or_insert_with(|| FailureGroup {
+                fingerprint: details.fingerprint.as_deref().map(Fingerprint::from_text),
+                kind: details.kind.clone(),
+                message: details.message.clone().unwrap_or_default(),
+                count: 0,
+                first_seen: step.at,
+                last_seen: step.at,
+            });
+            group.count += 1;
+            group.first_seen = group.first_seen.min(step.at);
+            if step.at >= group.last_seen {
+                group.last_seen = step.at;
+                group.kind = details.kind;
+                group.message = details.message.unwrap_or_default();
+            }
+        }
+        self.steps.push(step);
+        // Sorting now and then keeps the list bounded at a small cost.
+        if self.steps.len() >= 2 * self.limit.max(512) {
+            self.keep_latest();
+        }
+    }
+
+    fn judge_step(&mut self, step: &OutcomeStep, details: &Details) {
+        let failed = step.outcome.is_failure();
+        let commit = step.commit.clone().filter(|_| details.known_revision);
+        let run = (!details.known_revision).then(|| step.run.to_string());
+        let key = (step.variant.clone(), details.branch.clone(), commit.clone(), run.clone());
+        let tally = self.tallies.entry(key).or_insert_with(|| RevisionTally {
+            variant: step.variant.clone(),
+            branch: details.branch.clone(),
+            commit,
+            run,
+            passed: 0,
+            failed: 0,
+            first: step.at,
+            last: step.at,
+        });
+        tally.passed += u64::from(!failed);
+        tally.failed += u64::from(failed);
+        tally.first = tally.first.min(step.at);
+        tally.last = tally.last.max(step.at);
+        if failed {
+            self.disturbed.insert(step.run.to_string());
+        }
+        if failed || details.retry {
+            self.lost += details.duration;
+        }
+    }
+
+    fn keep_latest(&mut self) {
+        self.steps.sort_by(|left, right| (left.at, &left.run).cmp(&(right.at, &right.run)));
+        let surplus = self.steps.len().saturating_sub(self.limit);
+        self.steps.drain(..surplus);
+    }
+
+    fn finish(mut self, test: TestId) -> Option<TestHistory> {
+        let first_seen = self.first_seen?;
+        self.keep_latest();
+        let tallies: Vec<_> = self.tallies.into_values().collect();
+        let mut failures: Vec<_> = self.failures.into_values().collect();
+        sort_failures(&mut failures);
+        Some(TestHistory {
+            test,
+            verdict: judge(&tallies, self.outage_failures),
+            rate: rate(&tallies),
+            cost: Cost {
+                runs_disturbed: u64::try_from(self.disturbed.len()).unwrap_or(u64::MAX),
+                time_lost: self.lost,
+            },
+            attempts: self.attempts,
+            first_seen,
+            steps: self.steps,
+            failures,
+        })
+    }
+}

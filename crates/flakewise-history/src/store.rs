@@ -1,0 +1,174 @@
+//! Where a history lives, and the handle to it.
+
+use std::fmt;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use crate::HistoryError;
+
+/// Where histories live: a folder, or a bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreUrl {
+    url: Url,
+    /// The folder, for local stores.
+    folder: Option<PathBuf>,
+    /// As the user wrote it, for messages.
+    shown: String,
+}
+
+impl StoreUrl {
+    /// Understands a path, or a URL of a kind this build supports.
+    pub fn parse(text: &str) -> Result<Self, HistoryError> {
+        let invalid =
+            |reason: &str| HistoryError::InvalidStore { text: text.to_owned(), reason: reason.to_owned() };
+        if text.is_empty() {
+            return Err(invalid("it is empty"));
+        }
+        // A single letter in front of a colon is a drive, not a scheme.
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| scheme.len() > 1);
+        match scheme {
+            None => Self::folder(Path::new(text), text),
+            Some("file") => {
+                let path = Url::parse(text).ok().and_then(|url| url.to_file_path().ok());
+                Self::folder(&path.ok_or_else(|| invalid("it is not an absolute file URL"))?, text)
+            }
+            Some(scheme) => {
+                let feature = match scheme {
+                    "s3" | "s3a" => "s3",
+                    "gs" => "gcs",
+                    "az" | "abfs" | "abfss" | "adl" => "azure",
+                    _ => return Err(invalid("the kinds known are a path, file://, s3://, gs:// and az://")),
+                };
+                if !register_cloud(feature) {
+                    return Err(invalid(&format!("this build has no `{feature}` support")));
+                }
+                let mut url = Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
+                if !url.path().ends_with('/') {
+                    url.set_path(&format!("{}/", url.path()));
+                }
+                Ok(Self { url, folder: None, shown: text.to_owned() })
+            }
+        }
+    }
+
+    fn folder(path: &Path, text: &str) -> Result<Self, HistoryError> {
+        let invalid = |reason: String| HistoryError::InvalidStore { text: text.to_owned(), reason };
+        let path = std::path::absolute(path).map_err(|error| invalid(error.to_string()))?;
+        let url = Url::from_directory_path(&path).map_err(|()| invalid("it is not a path".to_owned()))?;
+        Ok(Self { url, folder: Some(path), shown: text.to_owned() })
+    }
+
+    /// The URL of one of a project's tables, with a slash at its end.
+    pub(crate) fn table(&self, project: &str, table: &str) -> Url {
+        let mut url = self.url.clone();
+        url.path_segments_mut()
+            .expect("stores have hierarchical URLs")
+            .pop_if_empty()
+            .push(&folder_name(project))
+            .push(table)
+            .push("");
+        url
+    }
+
+    /// The folder of one of a project's tables, for local stores.
+    pub(crate) fn table_folder(&self, project: &str, table: &str) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(folder_name(project)).join(table))
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.shown)
+    }
+}
+
+/// A project's name as one folder name: anything but letters, digits, `.`, `_`
+/// and `-` becomes `-`, so that `acme/shop` is `acme-shop`.
+fn folder_name(project: &str) -> String {
+    let name: String = project
+        .chars()
+        .map(
+            |character| {
+                if character.is_alphanumeric() || "._-".contains(character) { character } else { '-' }
+            },
+        )
+        .collect();
+    match name.as_str() {
+        "" | "." | ".." => "project".to_owned(),
+        _ => name,
+    }
+}
+
+/// Makes the engine know one kind of bucket. False if the build lacks it.
+fn register_cloud(feature: &str) -> bool {
+    match feature {
+        #[cfg(feature = "s3")]
+        "s3" => deltalake::aws::register_handlers(None),
+        #[cfg(feature = "gcs")]
+        "gcs" => deltalake::gcp::register_handlers(None),
+        #[cfg(feature = "azure")]
+        "azure" => deltalake::azure::register_handlers(None),
+        _ => return false,
+    }
+    #[allow(unreachable_code, reason = "reached with any of the cloud features")]
+    true
+}
+
+/// One project's history in one store.
+pub struct History {
+    pub(crate) store: StoreUrl,
+    pub(crate) project: String,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl History {
+    /// A handle; nothing is touched yet.
+    pub fn new(store: StoreUrl, project: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            // The engine's planner recurses deeply on wide queries.
+            .thread_stack_size(8 << 20)
+            .build()
+            .expect("threads can be started");
+        Self { store, project: project.to_owned(), runtime }
+    }
+
+    /// Where it lives.
+    pub fn store(&self) -> &StoreUrl {
+        &self.store
+    }
+
+    /// Whose history it is.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_become_one_folder_each() {
+        assert_eq!(folder_name("acme/shop"), "acme-shop");
+        assert_eq!(folder_name(".."), "project");
+        let store = StoreUrl::parse("/data/history").expect("a path is a store");
+        assert_eq!(store.table("../../etc", "runs").path(), "/data/history/..-..-etc/runs/");
+    }
+
+    #[test]
+    fn unsupported_stores_are_refused_with_a_reason() {
+        let reason = |text: &str| StoreUrl::parse(text).expect_err("not supported").to_string();
+        assert_eq!(reason(""), "`` is not a store: it is empty");
+        assert_eq!(
+            reason("ftp://host/x"),
+            "`ftp://host/x` is not a store: the kinds known are a path, file://, s3://, gs:// and az://"
+        );
+    }
+}

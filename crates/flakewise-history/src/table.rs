@@ -1,0 +1,199 @@
+//! Opening, creating and evolving the tables.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use deltalake::kernel::engine::arrow_data::ArrowEngineData;
+use deltalake::protocol::SaveMode;
+use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
+
+use crate::columns::{ATTEMPTS, Column, FORMAT, RUNS, delta_fields};
+use crate::{History, HistoryError};
+
+/// Where a table says which format it has.
+const FORMAT_KEY: &str = "flakewise.format";
+
+/// One of the two tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TableKind {
+    Attempts,
+    Runs,
+}
+
+impl TableKind {
+    pub(crate) const ALL: [Self; 2] = [Self::Runs, Self::Attempts];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Attempts => "attempts",
+            Self::Runs => "runs",
+        }
+    }
+
+    pub(crate) fn columns(self) -> &'static [Column] {
+        match self {
+            Self::Attempts => ATTEMPTS,
+            Self::Runs => RUNS,
+        }
+    }
+
+    fn comment(self) -> &'static str {
+        match self {
+            Self::Attempts => "One row per execution of a test",
+            Self::Runs => "One row per report of a run",
+        }
+    }
+}
+
+impl History {
+    /// Opens a table for reading; none if it does not exist.
+    pub(crate) async fn open(&self, kind: TableKind) -> Result<Option<DeltaTable>, HistoryError> {
+        let unreachable = |error: DeltaTableError| HistoryError::Unreachable {
+            store: self.store.to_string(),
+            source: Box::new(error),
+        };
+        // A folder that is not there is the ordinary first day. Asking first
+        // also keeps the engine from creating it.
+        if let Some(folder) = self.store.table_folder(&self.project, kind.name())
+            && !folder.join("_delta_log").try_exists().map_err(|error| HistoryError::Unreachable {
+                store: self.store.to_string(),
+                source: Box::new(error),
+            })?
+        {
+            return Ok(None);
+        }
+        let builder =
+            DeltaTableBuilder::from_url(self.store.table(&self.project, kind.name())).map_err(unreachable)?;
+        match builder.load().await {
+            Ok(table) => {
+                self.check_format(&table)?;
+                Ok(Some(table))
+            }
+            Err(DeltaTableError::NotATable(_)) => Ok(None),
+            Err(error) => Err(unreachable(error)),
+        }
+    }
+
+    fn check_format(&self, table: &DeltaTable) -> Result<(), HistoryError> {
+        let snapshot = table.snapshot().map_err(HistoryError::query)?;
+        let format = snapshot.metadata().configuration().get(FORMAT_KEY).and_then(|text| text.parse().ok());
+        match format {
+            Some(found) if found > FORMAT => {
+                Err(HistoryError::NewerFormat { store: self.store.to_string(), found, known: FORMAT })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens a table for writing, creating it or adding the columns it lacks.
+    pub(crate) async fn open_or_create(&self, kind: TableKind) -> Result<DeltaTable, HistoryError> {
+        let table = match self.open(kind).await? {
+            Some(table) => table,
+            None => self.create(kind).await?,
+        };
+        let schema = table.snapshot().map_err(|error| self.unwritable(error))?.schema();
+        let missing: Vec<_> = delta_fields(kind.columns())
+            .into_iter()
+            .filter(|field| schema.field(&field.name).is_none())
+            .collect();
+        if missing.is_empty() {
+            return Ok(table);
+        }
+        table.add_columns().with_fields(missing).await.map_err(|error| self.unwritable(error))
+    }
+
+    async fn create(&self, kind: TableKind) -> Result<DeltaTable, HistoryError> {
+        if let Some(folder) = self.store.table_folder(&self.project, kind.name()) {
+            std::fs::create_dir_all(&folder).map_err(|error| self.unwritable(error))?;
+        }
+        let configuration: HashMap<_, _> = [
+            (FORMAT_KEY, FORMAT.to_string()),
+            // Exactly-once keys are kept this long; see `append`.
+            ("delta.setTransactionRetentionDuration", "interval 7 days".to_owned()),
+            ("delta.checkpointInterval", "50".to_owned()),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), Some(value)))
+        .collect();
+        let url = self.store.table(&self.project, kind.name());
+        let created = DeltaTable::try_from_url(url)
+            .await
+            .map_err(|error| self.unwritable(error))?
+            .create()
+            .with_table_name(kind.name())
+            .with_comment(kind.comment())
+            .with_columns(delta_fields(kind.columns()))
+            .with_configuration(configuration)
+            .with_raise_if_key_not_exists(false)
+            .with_save_mode(SaveMode::Ignore)
+            .await;
+        match created {
+            Ok(table) => Ok(table),
+            // Somebody else created it in the same moment: theirs is as good.
+            Err(error) => match self.open(kind).await? {
+                Some(table) => Ok(table),
+                None => Err(self.unwritable(error)),
+            },
+        }
+    }
+
+    pub(crate) fn unwritable(&self, error: impl std::error::Error + Send + Sync + 'static) -> HistoryError {
+        HistoryError::Unwritable { store: self.store.to_string(), source: Box::new(error) }
+    }
+}
+
+/// All application transaction ids in the log of this snapshot.
+///
+/// The engine can look up one id per replay of the log; an ingest asks for
+/// hundreds, so this replays the log once.
+pub(crate) async fn transaction_ids(table: &DeltaTable) -> Result<HashSet<String>, HistoryError> {
+    use deltalake::arrow::array::{Array as _, AsArray as _};
+
+    let engine = table.log_store().engine(None);
+    let url = table.table_url().clone();
+    let version = table.version();
+    let replay = move || -> Result<HashSet<String>, delta_kernel::Error> {
+        let mut builder = delta_kernel::Snapshot::builder_for(url);
+        if let Some(version) = version {
+            builder = builder.at_version(version);
+        }
+        let snapshot = builder.build(engine.as_ref())?;
+        let schema = delta_kernel::actions::get_commit_schema().project(&["txn"])?;
+        let mut ids = HashSet::new();
+        for actions in snapshot.log_segment().read_actions(engine.as_ref(), schema)? {
+            let batch = ArrowEngineData::try_from_engine_data(actions?.actions)?;
+            let batch = batch.record_batch();
+            let Some(transactions) = batch.column_by_name("txn").and_then(|column| column.as_struct_opt())
+            else {
+                continue;
+            };
+            let Some(app_ids) =
+                transactions.column_by_name("appId").and_then(|column| column.as_string_opt::<i32>())
+            else {
+                continue;
+            };
+            for row in 0..batch.num_rows() {
+                if transactions.is_valid(row) && app_ids.is_valid(row) {
+                    ids.insert(app_ids.value(row).to_owned());
+                }
+            }
+        }
+        Ok(ids)
+    };
+    tokio::task::spawn_blocking(replay).await.map_err(HistoryError::query)?.map_err(HistoryError::query)
+}
+
+/// Makes a local table's new files durable: the files themselves, then the
+/// folders that name them. The engine's local storage does not sync.
+pub(crate) fn sync_files(folder: &Path, files: &[String]) -> std::io::Result<()> {
+    let mut folders = HashSet::from([folder.to_owned()]);
+    for file in files {
+        let path = folder.join(file);
+        std::fs::File::open(&path)?.sync_all()?;
+        folders.extend(path.parent().map(Path::to_owned));
+    }
+    for folder in folders {
+        std::fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}

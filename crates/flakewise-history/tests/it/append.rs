@@ -1,0 +1,120 @@
+use flakewise_history::{HistoryError, MaintainOptions};
+use flakewise_model::Outcome::{Failed, Passed};
+use flakewise_testkit::BatchBuilder;
+
+use crate::{count, open, scratch};
+
+#[test]
+fn the_same_report_twice_adds_nothing() {
+    let (_folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).attempt("test_b", Failed).build();
+    let first = history.append(std::slice::from_ref(&batch)).expect("a fresh folder can be written to");
+    assert_eq!((first.reports_added, first.reports_known, first.attempts_added), (1, 0, 2));
+    let second = history.append(&[batch.clone(), batch]).expect("asking twice is fine");
+    assert_eq!((second.reports_added, second.reports_known, second.attempts_added), (0, 1, 0));
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 2);
+    assert_eq!(count(&history, "SELECT count(*) FROM reports"), 1);
+}
+
+#[test]
+fn a_known_report_among_new_ones_is_left_out() {
+    let (_folder, history) = scratch();
+    let old = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build();
+    let new = BatchBuilder::new("r2", "c1", 1).attempt("test_a", Passed).build();
+    history.append(std::slice::from_ref(&old)).expect("written");
+    let appended = history.append(&[old, new]).expect("written");
+    assert_eq!((appended.reports_added, appended.reports_known), (1, 1));
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 2);
+}
+
+#[test]
+fn an_ingest_that_died_between_the_tables_is_completed() {
+    let (folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build();
+    history.append(std::slice::from_ref(&batch)).expect("written");
+    // As if the process had died after `runs` and before `attempts`.
+    std::fs::remove_dir_all(folder.path().join("acme-shop/attempts")).expect("removed");
+    let appended = history.append(&[batch]).expect("written");
+    assert_eq!(appended.reports_added, 1);
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 1);
+    assert_eq!(count(&history, "SELECT count(*) FROM reports"), 1);
+}
+
+#[test]
+fn ids_are_remembered_across_checkpoints() {
+    let (folder, history) = scratch();
+    let batches: Vec<_> = (0..3)
+        .map(|number| BatchBuilder::new(&format!("r{number}"), "c", 0).attempt("test_a", Passed).build())
+        .collect();
+    for batch in &batches {
+        history.append(std::slice::from_ref(batch)).expect("written");
+    }
+    let keep = std::time::Duration::ZERO;
+    history.maintain(&MaintainOptions { dry_run: false, keep }, &|_, _, _| {}).expect("maintained");
+    let log = folder.path().join("acme-shop/attempts/_delta_log");
+    let checkpoints = std::fs::read_dir(log)
+        .expect("the log is there")
+        .filter(|entry| {
+            entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().contains("checkpoint."))
+        })
+        .count();
+    assert!(checkpoints > 0, "maintenance makes a checkpoint");
+    let appended = open(&folder).append(&batches).expect("written");
+    assert_eq!(appended.reports_known, 3);
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 3);
+}
+
+#[test]
+fn each_file_holds_one_day_and_is_sorted_by_test() {
+    let (_folder, history) = scratch();
+    let day = |hours| {
+        BatchBuilder::new(&format!("r{hours}"), "c1", hours)
+            .attempt("test_b", Passed)
+            .attempt("test_a", Passed)
+            .attempt("test_c", Passed)
+            .build()
+    };
+    history.append(&[day(1), day(30), day(54)]).expect("written");
+    assert_eq!(count(&history, "SELECT count(DISTINCT day) FROM attempts"), 3);
+    let rows = history.sql("SELECT day, test FROM attempts", 100).expect("valid");
+    for day in rows.rows.chunks(3) {
+        assert!(day.iter().all(|row| row[0] == day[0][0]), "one day per file: {day:?}");
+        let tests: Vec<_> = day.iter().map(|row| format!("{:?}", row[1])).collect();
+        assert!(tests.is_sorted(), "{tests:?}");
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_says_so() {
+    let folder = tempfile::tempdir().expect("made");
+    let file = folder.path().join("not-a-folder");
+    std::fs::write(&file, "").expect("written");
+    let store = flakewise_history::StoreUrl::parse(file.to_str().expect("UTF-8")).expect("parsed");
+    let history = flakewise_history::History::new(store, "p");
+    let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build();
+    let error = history.append(&[batch]).expect_err("a file is not a folder");
+    assert!(error.is_store_trouble(), "{error:?}");
+}
+
+#[test]
+fn nothing_there_yet_is_told_apart_from_trouble() {
+    let (_folder, history) = scratch();
+    let error = history.sql("SELECT 1", 1).expect_err("no tables");
+    assert!(matches!(error, HistoryError::NoHistory { .. }), "{error:?}");
+}
+
+#[test]
+fn queries_cannot_change_anything() {
+    let (_folder, history) = scratch();
+    history.append(&[BatchBuilder::new("r1", "c1", 0).attempt("t", Passed).build()]).expect("written");
+    for query in [
+        "DROP TABLE attempts",
+        "CREATE TABLE x AS SELECT 1",
+        "INSERT INTO attempts SELECT * FROM attempts",
+        "COPY attempts TO '/tmp/never.csv'",
+        "SET datafusion.execution.batch_size = 1",
+        "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '/etc/passwd'",
+    ] {
+        assert!(history.sql(query, 1).is_err(), "{query} must be refused");
+    }
+}

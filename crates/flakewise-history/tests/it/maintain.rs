@@ -1,0 +1,95 @@
+use std::time::Duration;
+
+use flakewise_history::{History, MaintainOptions, MaintainSummary};
+use flakewise_model::Outcome::Passed;
+use flakewise_testkit::BatchBuilder;
+
+use crate::{count, scratch};
+
+fn maintain(history: &History, dry_run: bool) -> Vec<MaintainSummary> {
+    let options = MaintainOptions { dry_run, keep: Duration::ZERO };
+    history.maintain(&options, &|_, _, _| {}).expect("maintained")
+}
+
+#[test]
+fn small_files_of_a_day_become_one_and_nothing_is_lost() {
+    let (folder, history) = scratch();
+    for number in 0..12 {
+        let batch = BatchBuilder::new(&format!("r{number}"), "c1", number * 4).bystanders(20).build();
+        history.append(&[batch]).expect("written");
+    }
+    let before = history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable");
+    let plan = maintain(&history, true);
+    assert_eq!(history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable"), before);
+    let done = maintain(&history, false);
+    for (plan, done) in plan.iter().zip(&done) {
+        assert_eq!((plan.days_compacted, plan.files_before, plan.files_after), (2, 12, 2));
+        assert_eq!((done.days_compacted, done.files_before, done.files_after), (2, 12, 2));
+        assert_eq!(done.doubles_dropped, 0);
+    }
+    assert_eq!(history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable"), before);
+    let left = std::fs::read_dir(folder.path().join("acme-shop/attempts"))
+        .expect("there")
+        .filter(|entry| {
+            entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|end| end == "parquet"))
+        })
+        .count();
+    assert_eq!(left, 2, "dead files are removed");
+    assert!(
+        maintain(&history, false).iter().all(|summary| summary.days_compacted == 0),
+        "nothing is left to do"
+    );
+}
+
+#[test]
+fn reports_taken_in_twice_are_dropped_and_stay_known() {
+    let (folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0).bystanders(5).build();
+    history.append(std::slice::from_ref(&batch)).expect("written");
+    // As if its id had been forgotten: the same report under a second id would
+    // be new, so its rows are copied under the first id by hand.
+    let table = folder.path().join("acme-shop/attempts");
+    let log = table.join("_delta_log");
+    let newest = newest_with_add(&log);
+    let copy = newest.1.replace(".parquet\"", "-copy.parquet\"");
+    let name = file_name(&newest.1);
+    std::fs::copy(table.join(&name), table.join(name.replace(".parquet", "-copy.parquet"))).expect("copied");
+    std::fs::write(log.join(format!("{:020}.json", newest.0 + 1)), copy).expect("written");
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 10);
+    let summary = maintain(&history, false).into_iter().find(|summary| summary.table == "attempts");
+    assert_eq!(summary.expect("there").doubles_dropped, 5);
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 5);
+    assert_eq!(history.append(&[batch]).expect("written").reports_known, 1);
+}
+
+#[test]
+fn appending_goes_on_after_maintenance() {
+    let (_folder, history) = scratch();
+    for number in 0..3 {
+        let batch = BatchBuilder::new(&format!("r{number}"), "c1", 0).attempt("test_a", Passed).build();
+        history.append(&[batch]).expect("written");
+        maintain(&history, false);
+    }
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 3);
+}
+
+fn newest_with_add(log: &std::path::Path) -> (u64, String) {
+    std::fs::read_dir(log)
+        .expect("there")
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let version = path.file_stem()?.to_str()?.parse().ok()?;
+            let text = std::fs::read_to_string(&path).ok()?;
+            let lines: Vec<_> =
+                text.lines().filter(|line| line.starts_with("{\"add\"")).map(str::to_owned).collect();
+            (!lines.is_empty()).then(|| (version, lines.join("\n")))
+        })
+        .max_by_key(|(version, _): &(u64, String)| *version)
+        .expect("a commit adds a file")
+}
+
+fn file_name(actions: &str) -> String {
+    let start = actions.find("\"path\":\"").expect("an add has a path") + 8;
+    let end = actions[start..].find('"').expect("closed") + start;
+    actions[start..end].to_owned()
+}

@@ -1,0 +1,94 @@
+use flakewise_history::ReportOptions;
+use flakewise_model::Conclusion;
+use flakewise_model::Outcome::{Failed, Passed, Skipped};
+use flakewise_testkit::{BatchBuilder, at};
+
+use crate::scratch;
+
+#[test]
+fn passed_and_failed_on_one_commit_is_flaky_and_broken_is_not() {
+    let (_folder, history) = scratch();
+    let run = |number: i64, flaky, broken| {
+        BatchBuilder::new(&format!("r{number}"), &format!("c{}", number / 2), number)
+            .bystanders(10)
+            .attempt("test_flaky", flaky)
+            .attempt("test_broken", broken)
+            .attempt("test_skipped", Skipped)
+            .build()
+    };
+    let batches = [
+        run(0, Passed, Passed),
+        run(1, Passed, Passed),
+        run(2, Failed, Failed),
+        run(3, Passed, Failed),
+        run(4, Passed, Failed),
+        run(5, Passed, Failed),
+    ];
+    history.append(&batches).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!(report.runs, 6);
+    assert_eq!(report.others_failing, 1);
+    assert_eq!(report.broken, 1);
+    let [finding] = report.findings.as_slice() else { panic!("one finding: {report:?}") };
+    assert_eq!(finding.test.name(), "test_flaky");
+    assert_eq!(finding.verdict.conclusion, Conclusion::Flaky);
+    assert_eq!((finding.rate.failures, finding.rate.attempts), (1, 6));
+    assert_eq!(finding.cost.runs_disturbed, 1);
+    assert_eq!((finding.since, finding.last_seen), (at(2), at(2)));
+    assert_eq!(finding.failures[0].message, "test_flaky broke");
+}
+
+#[test]
+fn a_retry_that_passes_is_proof_and_costs_time() {
+    let (_folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0)
+        .bystanders(10)
+        .attempt("test_x", Failed)
+        .attempt("test_x", Failed)
+        .attempt("test_x", Passed)
+        .build();
+    history.append(&[batch]).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!(report.findings.len(), 1);
+    assert_eq!(report.findings[0].cost.time_lost, std::time::Duration::from_millis(750));
+}
+
+#[test]
+fn an_outage_proves_nothing() {
+    let (_folder, history) = scratch();
+    let mut good = BatchBuilder::new("good", "c1", 0);
+    let mut outage = BatchBuilder::new("outage", "c1", 1);
+    for number in 0..20 {
+        good = good.attempt(&format!("test_{number}"), Passed);
+        outage = outage.attempt(&format!("test_{number}"), if number < 15 { Failed } else { Passed });
+    }
+    history.append(&[good.build(), outage.build()]).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!(report.outages, 1);
+    assert_eq!(report.findings, []);
+}
+
+#[test]
+fn a_modified_work_tree_does_not_prove_flakiness_across_runs() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, hours, outcome| {
+        BatchBuilder::new(name, "c1", hours).run(|run| run.dirty = true).attempt("test_x", outcome).build()
+    };
+    history.append(&[run("r1", 0, Failed), run("r2", 1, Passed)]).expect("written");
+    assert_eq!(history.report(&ReportOptions::default()).expect("readable").findings, []);
+}
+
+#[test]
+fn the_window_counts_back_from_the_newest_attempt() {
+    let (_folder, history) = scratch();
+    let flaky = |name: &str, test: &str, hours| {
+        BatchBuilder::new(name, name, hours).attempt(test, Failed).attempt(test, Passed).build()
+    };
+    history.append(&[flaky("old", "test_old", 0), flaky("new", "test_new", 24 * 20)]).expect("written");
+    let names = |days| {
+        let report = history.report(&ReportOptions { days }).expect("readable");
+        report.findings.into_iter().map(|finding| finding.test.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Some(7)), ["test_new"]);
+    assert_eq!(names(None), ["test_new", "test_old"]);
+}

@@ -1,0 +1,52 @@
+use flakewise_history::{Matches, ReportOptions};
+use flakewise_model::Outcome::{Failed, Passed};
+use flakewise_testkit::BatchBuilder;
+
+use crate::scratch;
+
+#[test]
+fn show_and_report_agree() {
+    let (_folder, history) = scratch();
+    let batches: Vec<_> = (0..30)
+        .map(|number| {
+            let outcome = if number % 7 == 3 { Failed } else { Passed };
+            BatchBuilder::new(&format!("r{number}"), &format!("c{}", number / 2), number)
+                .bystanders(10)
+                .attempt("test_x", outcome)
+                .build()
+        })
+        .collect();
+    history.append(&batches).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    let finding = report.findings.first().expect("test_x is flaky");
+    let Matches::One(shown) = history.show(finding.test.as_str(), 10).expect("readable") else {
+        panic!("the id names one test")
+    };
+    assert!(matches!(history.show(finding.id.as_str(), 10), Ok(Matches::One(found)) if found == shown));
+    assert_eq!(shown.verdict, finding.verdict);
+    assert_eq!(shown.rate, finding.rate);
+    assert_eq!(shown.cost, finding.cost);
+    assert_eq!(shown.failures, finding.failures);
+    assert_eq!(shown.attempts, 30);
+    assert_eq!(shown.steps.len(), 10);
+    assert!(shown.steps.is_sorted_by_key(|step| step.at));
+}
+
+#[test]
+fn a_part_of_a_name_is_enough_if_it_names_one_test() {
+    let (_folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0)
+        .attempt("test_total", Passed)
+        .attempt("test_total_of_two", Passed)
+        .attempt("test_other", Passed)
+        .build();
+    history.append(&[batch]).expect("written");
+    let show = |name: &str| history.show(name, 5).expect("readable");
+    assert!(matches!(show("other"), Matches::One(_)));
+    // The test whose whole name this is wins over those that contain it.
+    assert!(matches!(show("test_total"), Matches::One(found) if found.test.name() == "test_total"));
+    assert!(matches!(show("total_"), Matches::One(_)));
+    assert!(matches!(show("tal"), Matches::Several(names, false) if names.len() == 2));
+    assert!(matches!(show("nonsense"), Matches::None));
+    assert!(matches!(show("'; DROP TABLE attempts --"), Matches::None));
+}
