@@ -1,0 +1,251 @@
+//! Findings for machines.
+//!
+//! The shapes here are a promise: fields are added, never changed. Each
+//! document says its own `format`.
+
+use flakewise_model::{
+    Evidence, FailureGroup, Finding, FlakeRate, HistoryReport, OutcomeStep, Revision, TestHistory, Timestamp,
+    Verdict,
+};
+use serde::Serialize;
+
+const FORMAT: u32 = 1;
+
+/// The report as a JSON document.
+pub fn report_json(report: &HistoryReport) -> String {
+    render(&ReportSummary {
+        format: FORMAT,
+        runs: report.runs,
+        attempts: report.attempts,
+        outages: report.outages,
+        incomplete_runs: report.incomplete_runs,
+        broken: report.broken,
+        undecided: report.others_failing - report.broken,
+        first_day: report.window.map(|(first, _)| first.to_string()),
+        last_day: report.window.map(|(_, last)| last.to_string()),
+        findings: report.findings.iter().map(FindingSummary::from).collect(),
+    })
+}
+
+/// One test's history as a JSON document.
+pub fn history_json(history: &TestHistory) -> String {
+    render(&HistorySummary {
+        format: FORMAT,
+        test: history.test.to_string(),
+        verdict: VerdictSummary::from(&history.verdict),
+        rate: history.rate.into(),
+        runs_disturbed: history.cost.runs_disturbed,
+        time_lost_seconds: history.cost.time_lost.as_secs_f64(),
+        attempts: history.attempts,
+        first_seen: time(history.first_seen),
+        steps: history.steps.iter().map(StepSummary::from).collect(),
+        failures: history.failures.iter().map(FailureSummary::from).collect(),
+    })
+}
+
+fn render(document: &impl Serialize) -> String {
+    let mut text =
+        serde_json::to_string_pretty(document).expect("our documents have string keys and finite numbers");
+    text.push('\n');
+    text
+}
+
+fn time(at: Timestamp) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+#[derive(Serialize)]
+struct ReportSummary {
+    format: u32,
+    runs: u64,
+    attempts: u64,
+    outages: u64,
+    incomplete_runs: u64,
+    broken: u64,
+    undecided: u64,
+    first_day: Option<String>,
+    last_day: Option<String>,
+    findings: Vec<FindingSummary>,
+}
+
+#[derive(Serialize)]
+struct HistorySummary {
+    format: u32,
+    test: String,
+    verdict: VerdictSummary,
+    rate: RateSummary,
+    runs_disturbed: u64,
+    time_lost_seconds: f64,
+    attempts: u64,
+    first_seen: String,
+    steps: Vec<StepSummary>,
+    failures: Vec<FailureSummary>,
+}
+
+#[derive(Serialize)]
+struct FindingSummary {
+    id: String,
+    kind: &'static str,
+    test: String,
+    verdict: VerdictSummary,
+    rate: RateSummary,
+    runs_disturbed: u64,
+    time_lost_seconds: f64,
+    since: String,
+    last_seen: String,
+    failures: Vec<FailureSummary>,
+}
+
+impl From<&Finding> for FindingSummary {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            id: finding.id.to_string(),
+            kind: finding.kind.name(),
+            test: finding.test.to_string(),
+            verdict: VerdictSummary::from(&finding.verdict),
+            rate: finding.rate.into(),
+            runs_disturbed: finding.cost.runs_disturbed,
+            time_lost_seconds: finding.cost.time_lost.as_secs_f64(),
+            since: time(finding.since),
+            last_seen: time(finding.last_seen),
+            failures: finding.failures.iter().map(FailureSummary::from).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct VerdictSummary {
+    conclusion: &'static str,
+    probability: f64,
+    evidence: Vec<EvidenceSummary>,
+}
+
+impl From<&Verdict> for VerdictSummary {
+    fn from(verdict: &Verdict) -> Self {
+        Self {
+            conclusion: verdict.conclusion.name(),
+            probability: verdict.probability.get(),
+            evidence: verdict.evidence.iter().map(EvidenceSummary::from).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum EvidenceSummary {
+    MixedOutcomes {
+        revisions: u64,
+        commit: Option<String>,
+        run: Option<String>,
+        variant: String,
+        passed: u64,
+        failed: u64,
+        at: String,
+    },
+    Transitions {
+        stayed_passing: u64,
+        began_failing: u64,
+        stayed_failing: u64,
+        recovered: u64,
+    },
+    OutagesIgnored {
+        failures: u64,
+    },
+}
+
+impl From<&Evidence> for EvidenceSummary {
+    fn from(evidence: &Evidence) -> Self {
+        match evidence {
+            Evidence::MixedOutcomes { revisions, latest, variant, passed, failed, at } => {
+                let (commit, run) = match latest {
+                    Revision::Commit(commit) => (Some(commit.clone()), None),
+                    Revision::Run(run) => (None, Some(run.to_string())),
+                };
+                Self::MixedOutcomes {
+                    revisions: *revisions,
+                    commit,
+                    run,
+                    variant: variant.to_string(),
+                    passed: *passed,
+                    failed: *failed,
+                    at: time(*at),
+                }
+            }
+            Evidence::Transitions(transitions) => Self::Transitions {
+                stayed_passing: transitions.stayed_passing,
+                began_failing: transitions.began_failing,
+                stayed_failing: transitions.stayed_failing,
+                recovered: transitions.recovered,
+            },
+            Evidence::OutagesIgnored { failures } => Self::OutagesIgnored { failures: *failures },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RateSummary {
+    failures: u64,
+    attempts: u64,
+    rate: f64,
+    low: f64,
+    high: f64,
+}
+
+impl From<FlakeRate> for RateSummary {
+    fn from(rate: FlakeRate) -> Self {
+        let interval = rate.interval();
+        Self {
+            failures: rate.failures,
+            attempts: rate.attempts,
+            rate: rate.rate().get(),
+            low: interval.low.get(),
+            high: interval.high.get(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FailureSummary {
+    fingerprint: Option<String>,
+    kind: Option<String>,
+    message: String,
+    count: u64,
+    first_seen: String,
+    last_seen: String,
+}
+
+impl From<&FailureGroup> for FailureSummary {
+    fn from(group: &FailureGroup) -> Self {
+        Self {
+            fingerprint: group.fingerprint.as_ref().map(ToString::to_string),
+            kind: group.kind.clone(),
+            message: group.message.clone(),
+            count: group.count,
+            first_seen: time(group.first_seen),
+            last_seen: time(group.last_seen),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StepSummary {
+    at: String,
+    outcome: &'static str,
+    outage: bool,
+    commit: Option<String>,
+    variant: String,
+    run: String,
+}
+
+impl From<&OutcomeStep> for StepSummary {
+    fn from(step: &OutcomeStep) -> Self {
+        Self {
+            at: time(step.at),
+            outcome: step.outcome.name(),
+            outage: step.outage,
+            commit: step.commit.clone(),
+            variant: step.variant.clone(),
+            run: step.run.to_string(),
+        }
+    }
+}

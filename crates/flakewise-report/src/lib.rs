@@ -1,0 +1,22 @@
+//! Findings for people and machines: terminal text, Markdown and JSON.
+//!
+//! Everything here turns values of `flakewise-model` into text. Nothing here
+//! computes a verdict, reads a clock or knows where values come from, so the
+//! same input always gives the same bytes.
+//!
+//! Text carries ANSI styles; the caller strips them where they are not wanted.
+//! Everything is understandable without them.
+
+mod json;
+mod markdown;
+mod rows;
+mod style;
+mod text;
+mod words;
+
+pub use json::{history_json, report_json};
+pub use markdown::report_markdown;
+pub use rows::{rows_csv, rows_json, rows_text};
+pub use style::{ERROR, HINT, WARNING};
+pub use text::{history_text, report_text};
+pub use words::{count, duration, number};

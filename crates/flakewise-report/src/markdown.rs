@@ -1,0 +1,69 @@
+//! Findings for a merge request or a job summary.
+
+use std::fmt::Write as _;
+
+use flakewise_model::{Conclusion, HistoryReport};
+
+use crate::text::reasons;
+use crate::words::{count, day, duration, headline, test_name};
+
+/// The report as GitHub-flavoured Markdown.
+pub fn report_markdown(report: &HistoryReport, limit: usize) -> String {
+    let mut out = String::new();
+    let _ = write_report(&mut out, report, limit);
+    out
+}
+
+fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::fmt::Result {
+    let title = count(report.findings.len() as u64, "flaky test");
+    writeln!(out, "## {title}\n")?;
+    writeln!(out, "{} in {}.\n", count(report.attempts, "attempt"), count(report.runs, "run"))?;
+    if report.findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "| test | verdict | fails | runs disturbed | time lost | since | last seen | failure |")?;
+    writeln!(out, "|---|---|---:|---:|---:|---|---|---|")?;
+    for finding in report.findings.iter().take(limit) {
+        let verdict = match finding.verdict.conclusion {
+            Conclusion::Flaky => "flaky".to_owned(),
+            _ => format!("probably flaky ({})", finding.verdict.probability),
+        };
+        let failure = finding.failures.first().map_or_else(String::new, |group| {
+            let kind = group.kind.as_deref().unwrap_or_default();
+            headline(&format!("{kind} {}", group.message), 80)
+        });
+        writeln!(
+            out,
+            "| {} | {verdict} | {} | {} | {} | {} | {} | {} |",
+            cell(test_name(&finding.test)),
+            finding.rate.rate(),
+            finding.cost.runs_disturbed,
+            duration(finding.cost.time_lost),
+            day(finding.since),
+            day(finding.last_seen),
+            cell(&failure),
+        )?;
+    }
+    writeln!(out, "\n<details><summary>Evidence</summary>\n")?;
+    for finding in report.findings.iter().take(limit) {
+        writeln!(out, "- {} (`{}`)", cell(test_name(&finding.test)), finding.id)?;
+        for reason in reasons(&finding.verdict) {
+            writeln!(out, "  - {}", escape(&reason))?;
+        }
+    }
+    writeln!(out, "\n</details>")
+}
+
+/// Text as code inside a table cell. Test names and messages are not ours: they
+/// must not be able to leave the cell or become markup.
+fn cell(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let text = text.replace('|', "\\|").replace('`', "'").replace(['\n', '\r'], " ");
+    format!("`{text}`")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('<', "&lt;").replace('|', "\\|").replace('`', "'")
+}

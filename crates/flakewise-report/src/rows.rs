@@ -1,0 +1,144 @@
+//! The answer to a query, as a table, CSV or JSON lines.
+
+use flakewise_model::{Rows, Value};
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::style::{BOLD, styled};
+
+/// Columns are aligned, numbers to the right.
+pub fn rows_text(rows: &Rows) -> String {
+    let cells: Vec<Vec<String>> =
+        rows.rows.iter().map(|row| row.iter().map(|value| one_line(&text(value))).collect()).collect();
+    let widths: Vec<usize> = (0..rows.columns.len())
+        .map(|place| {
+            let widest = cells.iter().map(|row| row[place].width()).max().unwrap_or(0);
+            widest.max(rows.columns[place].width())
+        })
+        .collect();
+    let numeric: Vec<bool> = (0..rows.columns.len())
+        .map(|place| {
+            rows.rows
+                .iter()
+                .all(|row| matches!(row[place], Value::Integer(_) | Value::Float(_) | Value::Null))
+        })
+        .collect();
+    let line = |cells: &[String], style: bool| {
+        let mut out = String::new();
+        for (place, cell) in cells.iter().enumerate() {
+            let padding = " ".repeat(widths[place] - cell.width());
+            let shown = if style { styled(BOLD, cell) } else { cell.clone() };
+            let last = place + 1 == cells.len();
+            match (numeric[place], last) {
+                (true, _) => out.push_str(&format!("{padding}{shown}")),
+                (false, true) => out.push_str(&shown),
+                (false, false) => out.push_str(&format!("{shown}{padding}")),
+            }
+            if !last {
+                out.push_str("  ");
+            }
+        }
+        out.push('\n');
+        out
+    };
+    let mut out = line(&rows.columns, true);
+    for row in &cells {
+        out.push_str(&line(row, false));
+    }
+    out
+}
+
+/// RFC 4180, with a header line.
+pub fn rows_csv(rows: &Rows) -> String {
+    let line = |cells: Vec<String>| {
+        let cells: Vec<_> = cells
+            .into_iter()
+            .map(|cell| {
+                if cell.contains([',', '"', '\n', '\r']) {
+                    format!("\"{}\"", cell.replace('"', "\"\""))
+                } else {
+                    cell
+                }
+            })
+            .collect();
+        format!("{}\r\n", cells.join(","))
+    };
+    let mut out = line(rows.columns.clone());
+    for row in &rows.rows {
+        out.push_str(&line(row.iter().map(text).collect()));
+    }
+    out
+}
+
+/// One JSON object per line.
+pub fn rows_json(rows: &Rows) -> String {
+    let mut out = String::new();
+    for row in &rows.rows {
+        let object: serde_json::Map<String, serde_json::Value> =
+            rows.columns.iter().cloned().zip(row.iter().map(json)).collect();
+        out.push_str(&serde_json::Value::Object(object).to_string());
+        out.push('\n');
+    }
+    out
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Null => serde_json::Value::Null,
+        Value::Boolean(value) => (*value).into(),
+        Value::Integer(value) => (*value).into(),
+        Value::Float(value) => (*value).into(),
+        Value::Text(value) => value.as_str().into(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Boolean(value) => value.to_string(),
+        Value::Integer(value) => value.to_string(),
+        Value::Float(value) => value.to_string(),
+        Value::Text(value) => value.clone(),
+    }
+}
+
+/// Control characters in a terminal's table would break it, or worse.
+fn one_line(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Rows {
+        Rows {
+            columns: vec!["test".into(), "n".into(), "note".into()],
+            rows: vec![
+                vec![Value::Text("a\nb".into()), Value::Integer(7), Value::Null],
+                vec![Value::Text("ä,\"x\"".into()), Value::Integer(1234), Value::Boolean(true)],
+            ],
+            truncated: false,
+        }
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let plain = rows_text(&rows()).replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+        insta::assert_snapshot!(plain, @r#"
+        test      n  note
+        a b       7  
+        ä,"x"  1234  true
+        "#);
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        assert_eq!(rows_csv(&rows()), "test,n,note\r\n\"a\nb\",7,\r\n\"ä,\"\"x\"\"\",1234,true\r\n");
+    }
+
+    #[test]
+    fn json_has_an_object_per_line() {
+        let line = rows_json(&rows()).lines().nth(1).unwrap_or_default().to_owned();
+        assert_eq!(line, r#"{"n":1234,"note":true,"test":"ä,\"x\""}"#);
+    }
+}

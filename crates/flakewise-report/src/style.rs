@@ -1,0 +1,20 @@
+//! The few styles of the terminal: red is bad, yellow is doubtful, green is
+//! good, cyan is advice.
+
+use anstyle::{AnsiColor, Style};
+
+/// For the word that says something failed.
+pub const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// For the word that says something is doubtful.
+pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+/// For advice.
+pub const HINT: Style = AnsiColor::Cyan.on_default();
+
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// `text` in a style.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}

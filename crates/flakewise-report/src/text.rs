@@ -1,0 +1,282 @@
+//! Findings in a terminal.
+
+use std::fmt::Write as _;
+
+use flakewise_model::{
+    Conclusion, Evidence, FailureGroup, Finding, FlakeRate, HistoryReport, Outcome, OutcomeStep, TestHistory,
+    Transitions, Verdict,
+};
+
+use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, styled};
+use crate::words::{count, day, duration, headline, minute, number, revision, short_commit, test_name};
+
+/// Failures listed per finding.
+const FAILURES: usize = 3;
+const WIDTH: usize = 100;
+
+/// The report: what is flaky, the costliest first, at most `limit` tests.
+pub fn report_text(report: &HistoryReport, limit: usize) -> String {
+    let mut out = String::new();
+    let _ = write_report(&mut out, report, limit);
+    out
+}
+
+fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::fmt::Result {
+    let window = report.window.map_or_else(String::new, |(first, last)| {
+        if first == last { format!(" on {first}") } else { format!(" from {first} to {last}") }
+    });
+    let scope = format!("{} in {}{window}", count(report.attempts, "attempt"), count(report.runs, "run"),);
+    if report.findings.is_empty() {
+        writeln!(out, "{} in {scope}", styled(GOOD, "no flaky test found"))?;
+    } else {
+        let lost = report.findings.iter().map(|finding| finding.cost.time_lost).sum();
+        let flaky = report.findings.len() as u64;
+        let costs = format!("{}, {} lost", styled(BOLD, count(flaky, "flaky test")), duration(lost));
+        writeln!(out, "{costs} ({scope})")?;
+    }
+    for (place, finding) in report.findings.iter().take(limit).enumerate() {
+        writeln!(out)?;
+        write_finding(out, place + 1, finding)?;
+    }
+    let hidden = report.findings.len().saturating_sub(limit) as u64;
+    let mut notes = Vec::new();
+    if hidden > 0 {
+        notes.push(format!("{} not listed, see `--limit`", count(hidden, "flaky test")));
+    }
+    if report.broken > 0 {
+        notes.push(format!("{} and not flaky", plural(report.broken, "test fails now", "tests fail now")));
+    }
+    let undecided = report.others_failing - report.broken;
+    if undecided > 0 {
+        notes.push(format!(
+            "{} in a way the history does not explain yet",
+            plural(undecided, "test failed", "tests failed")
+        ));
+    }
+    if report.outages > 0 {
+        notes.push(format!(
+            "{} set aside, most of their tests failed",
+            plural(report.outages, "outage", "outages")
+        ));
+    }
+    if report.incomplete_runs > 0 {
+        notes.push(format!(
+            "{} cut off, so tests may be missing",
+            plural(report.incomplete_runs, "run had a report", "runs had reports")
+        ));
+    }
+    if !notes.is_empty() {
+        writeln!(out)?;
+    }
+    for note in notes {
+        writeln!(out, "{note}")?;
+    }
+    if let Some(finding) = report.findings.first() {
+        writeln!(out, "\n{} see the evidence with `flakewise show {}`", styled(HINT, "hint:"), finding.id)?;
+    }
+    Ok(())
+}
+
+fn write_finding(out: &mut String, place: usize, finding: &Finding) -> std::fmt::Result {
+    let label = conclusion_label(finding.verdict.conclusion);
+    writeln!(out, "{place:>3}. {label}  {}  {}", test_name(&finding.test), styled(DIM, &finding.id))?;
+    writeln!(
+        out,
+        "     {}; {}, {} lost",
+        rate(finding.rate),
+        disturbed(finding.cost.runs_disturbed),
+        duration(finding.cost.time_lost),
+    )?;
+    writeln!(out, "     since {}, last seen {}", day(finding.since), day(finding.last_seen))?;
+    for reason in reasons(&finding.verdict).into_iter().take(1) {
+        writeln!(out, "     {reason}")?;
+    }
+    for group in finding.failures.iter().take(FAILURES) {
+        writeln!(out, "     {}", failure_line(group))?;
+    }
+    let more = finding.failures.len().saturating_sub(FAILURES) as u64;
+    if more > 0 {
+        writeln!(out, "     and {}", plural(more, "other kind of failure", "other kinds of failure"))?;
+    }
+    Ok(())
+}
+
+/// One test's history.
+pub fn history_text(history: &TestHistory) -> String {
+    let mut out = String::new();
+    let _ = write_history(&mut out, history);
+    out
+}
+
+fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
+    let label = conclusion_label(history.verdict.conclusion);
+    writeln!(out, "{label}  {}", styled(BOLD, test_name(&history.test)))?;
+    writeln!(out, "       {}", styled(DIM, &history.test))?;
+    writeln!(out)?;
+    let probability = match history.verdict.conclusion {
+        Conclusion::Flaky => "proved".to_owned(),
+        _ => format!("P(flaky) = {}", history.verdict.probability),
+    };
+    writeln!(out, "verdict   {}, {probability}", conclusion_words(history.verdict.conclusion))?;
+    for reason in reasons(&history.verdict) {
+        writeln!(out, "          {reason}")?;
+    }
+    writeln!(out, "rate      {}", rate(history.rate))?;
+    writeln!(
+        out,
+        "cost      {}, {} lost",
+        disturbed(history.cost.runs_disturbed),
+        duration(history.cost.time_lost)
+    )?;
+    writeln!(out, "known     since {}, {}", day(history.first_seen), count(history.attempts, "attempt"))?;
+    if !history.steps.is_empty() {
+        writeln!(out)?;
+        write_strip(out, &history.steps)?;
+    }
+    if !history.failures.is_empty() {
+        writeln!(out, "\nfailures by kind")?;
+    }
+    for group in &history.failures {
+        writeln!(out, "  {}", failure_line(group))?;
+        let fingerprint = group.fingerprint.as_ref().map_or("none", |fingerprint| fingerprint.as_str());
+        let seen = format!("{} to {}", day(group.first_seen), day(group.last_seen));
+        writeln!(out, "      {}", styled(DIM, format!("fingerprint {fingerprint}, {seen}")))?;
+    }
+    let recent: Vec<_> =
+        history.steps.iter().rev().filter(|step| step.outcome.is_failure()).take(5).collect();
+    if !recent.is_empty() {
+        writeln!(out, "\nlatest failures")?;
+    }
+    for step in recent {
+        let commit = step.commit.as_deref().map_or("unknown commit", short_commit);
+        let outage = if step.outage { ", in an outage" } else { "" };
+        let variant = if step.variant.is_empty() { String::new() } else { format!("  {}", step.variant) };
+        let line =
+            format!("  {}  {commit}  run {}{variant}  {}{outage}", minute(step.at), step.run, step.outcome);
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// A strip of outcomes, oldest first, in lines of a fixed width.
+fn write_strip(out: &mut String, steps: &[OutcomeStep]) -> std::fmt::Result {
+    const PER_LINE: usize = 80;
+    writeln!(
+        out,
+        "latest {}, oldest first: {} passed, {} failed, {} skipped, {} outage",
+        count(steps.len() as u64, "attempt"),
+        styled(GOOD, "·"),
+        styled(ERROR, "F"),
+        styled(DIM, "s"),
+        styled(DIM, "o"),
+    )?;
+    for line in steps.chunks(PER_LINE) {
+        let cells: String = line.iter().map(cell).collect();
+        writeln!(out, "  {cells}")?;
+    }
+    let (first, last) = (steps[0].at, steps[steps.len() - 1].at);
+    writeln!(out, "  {}", styled(DIM, format!("{} to {}", minute(first), minute(last))))
+}
+
+fn cell(step: &OutcomeStep) -> String {
+    match step.outcome {
+        Outcome::Passed => styled(GOOD, "·"),
+        Outcome::Skipped => styled(DIM, "s"),
+        _ if step.outage => styled(DIM, "o"),
+        Outcome::Failed | Outcome::Errored | Outcome::TimedOut | Outcome::Crashed => styled(ERROR, "F"),
+    }
+}
+
+fn conclusion_label(conclusion: Conclusion) -> String {
+    match conclusion {
+        Conclusion::Flaky => styled(WARNING, "FLAKY"),
+        Conclusion::ProbablyFlaky => styled(WARNING, "FLAKY?"),
+        Conclusion::Broken => styled(ERROR, "BROKEN"),
+        Conclusion::Undecided => styled(BOLD, "UNDECIDED"),
+        Conclusion::NotSeenFailing => styled(GOOD, "OK"),
+    }
+}
+
+fn conclusion_words(conclusion: Conclusion) -> &'static str {
+    match conclusion {
+        Conclusion::Flaky => "flaky",
+        Conclusion::ProbablyFlaky => "probably flaky",
+        Conclusion::Broken => "broken, fails consistently",
+        Conclusion::Undecided => "undecided, it failed but too rarely to tell why",
+        Conclusion::NotSeenFailing => "not seen failing",
+    }
+}
+
+/// Why, in words, strongest first. Also used by the other formats.
+pub(crate) fn reasons(verdict: &Verdict) -> Vec<String> {
+    verdict.evidence.iter().map(reason).collect()
+}
+
+fn reason(evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::MixedOutcomes { revisions, latest, variant, passed, failed, at } => {
+            let times = plural(*revisions, "version of the code", "versions of the code");
+            let place = if variant.is_empty() { String::new() } else { format!(" ({variant})") };
+            format!(
+                "passed and failed on {times}, last on {}{place}: {} passed, {} failed, {}",
+                revision(latest),
+                number(*passed),
+                number(*failed),
+                day(*at),
+            )
+        }
+        Evidence::Transitions(Transitions { stayed_passing, began_failing, stayed_failing, recovered }) => {
+            let commits = stayed_passing + began_failing + stayed_failing + recovered;
+            format!(
+                "over {} it began to fail {}, went on failing {}, recovered {}",
+                count(commits, "change"),
+                times(*began_failing),
+                times(*stayed_failing),
+                times(*recovered),
+            )
+        }
+        Evidence::OutagesIgnored { failures } => {
+            format!("{} in outages set aside", count(*failures, "failure"))
+        }
+    }
+}
+
+fn times(count: u64) -> String {
+    match count {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{} times", number(count)),
+    }
+}
+
+pub(crate) fn plural(value: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(value), if value == 1 { one } else { many })
+}
+
+pub(crate) fn rate(rate: FlakeRate) -> String {
+    let interval = rate.interval();
+    format!(
+        "failed {} of {} ({}, 95 % interval {} to {})",
+        number(rate.failures),
+        count(rate.attempts, "attempt"),
+        rate.rate(),
+        interval.low,
+        interval.high,
+    )
+}
+
+fn disturbed(runs: u64) -> String {
+    format!("disturbed {}", count(runs, "run"))
+}
+
+fn failure_line(group: &FailureGroup) -> String {
+    let kind = group.kind.as_deref().unwrap_or("failure");
+    let message = headline(&group.message, WIDTH.saturating_sub(kind.len()));
+    let text = if message.is_empty() || message.starts_with(kind) && message.len() > kind.len() {
+        if message.is_empty() { kind.to_owned() } else { message }
+    } else {
+        format!("{kind}: {message}")
+    };
+    format!("{}× {text}", number(group.count))
+}

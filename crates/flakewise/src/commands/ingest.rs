@@ -1,0 +1,442 @@
+//! `flakewise ingest`: find, read, send or spool, sum up.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use flakewise_junit::{Issue, IssueLevel, Limits};
+use flakewise_model::{Batch, Outcome, ReportBatch, ReportId, Run, RunId, Timestamp};
+use flakewise_report::count;
+use flakewise_spool::Spool;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::args::{IngestArguments, SummaryFormat};
+use crate::context::{Ci, Context, Git, project, variable};
+use crate::error::ExpectedError;
+use crate::exit_code::ExitCode;
+use crate::find_reports::find_reports;
+use crate::printer::Printer;
+
+/// Files up to this size are read at once, larger ones are streamed.
+const READ_AT_ONCE: u64 = 64 << 20;
+/// A batch is closed when it holds so many bytes of reports: what is in memory
+/// at a time.
+const BATCH_BYTES: u64 = 256 << 20;
+/// Issues shown per report.
+const SHOWN_ISSUES: usize = 5;
+
+pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let on_ci = variable("CI").is_some_and(|value| value != "false" && value != "0");
+    let context = Context::new(arguments, Ci::detect(&variable), &Git::discover(), on_ci);
+    let paths = find_reports(&arguments.paths)?;
+    let bar = printer.progress(paths.len() as u64, "reading");
+    let sources = identify(&paths, context.run.as_deref())?;
+    let run = Arc::new(describe_run(&context, &sources));
+    let sender = Sender::new(arguments, printer)?;
+    let mut summary = Summary::new(&run, sources.len());
+    sender.send_waiting(&mut summary, printer)?;
+    for group in groups(&sources) {
+        let read: Vec<_> = group
+            .par_iter()
+            .map(|source| {
+                let read = source.read(&run);
+                bar.inc(1);
+                read
+            })
+            .collect::<Result<_, _>>()?;
+        let mut reports = Vec::new();
+        for (report, issues) in read {
+            summary.take_in(&report, &issues);
+            show_issues(&report.source, &issues, printer);
+            reports.push(report);
+        }
+        sender.send(Batch { run: Arc::clone(&run), reports }, &mut summary)?;
+    }
+    bar.finish_and_clear();
+    printer.data(&match arguments.format {
+        SummaryFormat::Text => summary.text(&sender),
+        SummaryFormat::Json => summary.json(),
+    })?;
+    finish(arguments, &context, &summary, printer)
+}
+
+/// What the exit code is, and the loud word about anything that went wrong.
+fn finish(
+    arguments: &IngestArguments,
+    context: &Context,
+    summary: &Summary,
+    printer: &Printer,
+) -> Result<ExitCode, ExpectedError> {
+    let mut code = ExitCode::Success;
+    if let Some(trouble) = &summary.store_trouble {
+        printer.warning(&format!(
+            "{} kept in `{}` instead of the history: {trouble}",
+            count(summary.reports_spooled as u64, "report"),
+            arguments.spool.display(),
+        ));
+        printer.hint("the next ingest sends them; keep that folder between jobs");
+        if arguments.strict || !(context.on_ci || summary.no_engine) {
+            code = ExitCode::Store;
+        }
+    }
+    let nothing_understood = summary.reports_damaged == summary.reports && summary.attempts == 0;
+    if nothing_understood || (arguments.strict && summary.reports_damaged > 0) {
+        return Err(ExpectedError::Reports { unreadable: summary.reports_damaged, reports: summary.reports });
+    }
+    Ok(code)
+}
+
+/// A report that was found, with its identity.
+struct Source {
+    path: PathBuf,
+    size: u64,
+    modified: SystemTime,
+    id: ReportId,
+}
+
+/// Reads every file once to learn who it is: the names of the run and of the
+/// reports must be known before the first attempt is.
+fn identify(paths: &[PathBuf], run: Option<&str>) -> Result<Vec<Source>, ExpectedError> {
+    let run = run.map(RunId::new);
+    paths
+        .par_iter()
+        .map(|path| {
+            let identify = || {
+                let file = File::open(path)?;
+                let metadata = file.metadata()?;
+                let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                let id = ReportId::of_reader(run.as_ref(), file)?;
+                Ok(Source { path: path.clone(), size: metadata.len(), modified, id })
+            };
+            identify().map_err(|source| ExpectedError::Read { path: path.clone(), source })
+        })
+        .collect()
+}
+
+fn describe_run(context: &Context, sources: &[Source]) -> Run {
+    // Without a name from CI, the reports of one call are one run, named by
+    // what they hold: the same call again is the same run.
+    let id = context.run.clone().unwrap_or_else(|| {
+        let mut ids: Vec<_> = sources.iter().map(|source| source.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        format!("local/{}", &blake3::hash(ids.concat().as_bytes()).to_hex()[..16])
+    });
+    let oldest = sources.iter().map(|source| source.modified).min().unwrap_or(SystemTime::UNIX_EPOCH);
+    Run {
+        id: RunId::new(id),
+        commit: context.commit.clone(),
+        dirty: context.dirty,
+        branch: context.branch.clone(),
+        variant: context.variant.clone(),
+        provider: context.provider.map(str::to_owned),
+        url: context.url.clone(),
+        started: Timestamp::from(oldest),
+    }
+}
+
+/// Splits the reports so that one batch fits in memory.
+fn groups(sources: &[Source]) -> Vec<&[Source]> {
+    let mut groups = Vec::new();
+    let mut start = 0;
+    let mut bytes = 0;
+    for (place, source) in sources.iter().enumerate() {
+        if bytes > 0 && bytes + source.size > BATCH_BYTES {
+            groups.push(&sources[start..place]);
+            (start, bytes) = (place, 0);
+        }
+        bytes += source.size;
+    }
+    groups.push(&sources[start..]);
+    groups
+}
+
+impl Source {
+    fn read(&self, run: &Arc<Run>) -> Result<(ReportBatch, Vec<Issue>), ExpectedError> {
+        let failed = |source| ExpectedError::Read { path: self.path.clone(), source };
+        let mut file = File::open(&self.path).map_err(failed)?;
+        let limits = Limits::default();
+        let (report, issues) = if self.size <= READ_AT_ONCE {
+            let mut bytes = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0));
+            file.read_to_end(&mut bytes).map_err(failed)?;
+            flakewise_junit::read_bytes(&bytes, run, &limits)
+        } else {
+            flakewise_junit::read(BufReader::with_capacity(1 << 16, file), run, &limits)
+        };
+        let batch = ReportBatch {
+            id: self.id.clone(),
+            source: shown_path(&self.path),
+            complete: report.complete,
+            attempts: report.attempts,
+        };
+        Ok((batch, issues))
+    }
+}
+
+/// Forward slashes everywhere.
+fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
+}
+
+fn show_issues(source: &str, issues: &[Issue], printer: &Printer) {
+    let serious: Vec<_> = issues.iter().filter(|issue| issue.level == IssueLevel::Invalid).collect();
+    for issue in serious.iter().take(SHOWN_ISSUES) {
+        printer.warning(&format!("{source}:{}: {}", issue.place.line, issue.kind));
+    }
+    let more = serious.len().saturating_sub(SHOWN_ISSUES);
+    if more > 0 {
+        printer.warning(&format!("{source}: and {} more", count(more as u64, "problem")));
+    }
+}
+
+/// Hands batches to the history, or to the spool while that fails.
+struct Sender {
+    #[cfg(feature = "history")]
+    history: flakewise_history::History,
+    store: String,
+    project: String,
+    spool: Spool,
+}
+
+impl Sender {
+    #[cfg_attr(
+        not(feature = "history"),
+        expect(clippy::unnecessary_wraps, reason = "the engine may refuse a store")
+    )]
+    fn new(arguments: &IngestArguments, _printer: &Printer) -> Result<Self, ExpectedError> {
+        let project = project(arguments.store.project.as_deref());
+        Ok(Self {
+            #[cfg(feature = "history")]
+            history: flakewise_history::History::new(
+                flakewise_history::StoreUrl::parse(&arguments.store.store)?,
+                &project,
+            ),
+            store: arguments.store.store.clone(),
+            project,
+            spool: Spool::new(&arguments.spool),
+        })
+    }
+
+    /// Sends what earlier ingests left behind.
+    #[cfg(feature = "history")]
+    fn send_waiting(&self, summary: &mut Summary, printer: &Printer) -> Result<(), ExpectedError> {
+        for path in self.spool.waiting()? {
+            let spooled = match self.spool.read(&path) {
+                Ok(spooled) => spooled,
+                Err(flakewise_spool::SpoolError::NotABatch { path, reason }) => {
+                    let aside = self.spool.set_aside(&path)?;
+                    printer.warning(&format!("`{}` is damaged and was set aside: {reason}", aside.display()));
+                    continue;
+                }
+                // Another ingest may have sent it in the meantime.
+                Err(flakewise_spool::SpoolError::Io { source, .. })
+                    if source.kind() == std::io::ErrorKind::NotFound =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if spooled.project != self.project {
+                continue;
+            }
+            match self.history.append(std::slice::from_ref(&spooled.batch)) {
+                Ok(_) => {
+                    summary.reports_from_spool += spooled.batch.reports.len();
+                    self.spool.remove(&path)?;
+                }
+                Err(error) if error.is_store_trouble() => {
+                    summary.store_trouble = Some(chain(&error));
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "history")]
+    fn send(&self, batch: Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
+        // Once the store has failed it is not tried again in this ingest: what
+        // follows must not wait for it too.
+        if summary.store_trouble.is_none() {
+            match self.history.append(std::slice::from_ref(&batch)) {
+                Ok(appended) => {
+                    summary.reports_added += appended.reports_added;
+                    summary.reports_known += appended.reports_known;
+                    return Ok(());
+                }
+                Err(error) if error.is_store_trouble() => summary.store_trouble = Some(chain(&error)),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.keep(&batch, summary)
+    }
+
+    #[cfg(not(feature = "history"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "same interface as with the engine")]
+    fn send_waiting(&self, _summary: &mut Summary, _printer: &Printer) -> Result<(), ExpectedError> {
+        Ok(())
+    }
+
+    #[cfg(not(feature = "history"))]
+    fn send(&self, batch: Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
+        summary.no_engine = true;
+        summary.store_trouble = Some("this build has no history engine".to_owned());
+        self.keep(&batch, summary)
+    }
+
+    fn keep(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
+        summary.reports_spooled += batch.reports.len();
+        self.spool.put(&self.project, batch)?;
+        Ok(())
+    }
+}
+
+/// An error and its causes in one line.
+#[cfg(feature = "history")]
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let line = cause.to_string();
+        let line = line.lines().next().unwrap_or_default();
+        if !text.ends_with(line) {
+            text.push_str(": ");
+            text.push_str(line);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// What an ingest did. Its JSON form is a promise.
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    format: u32,
+    run: String,
+    commit: Option<String>,
+    branch: Option<String>,
+    reports: usize,
+    reports_added: usize,
+    reports_known: usize,
+    reports_spooled: usize,
+    reports_from_spool: usize,
+    reports_damaged: usize,
+    attempts: usize,
+    passed: usize,
+    failed: usize,
+    errored: usize,
+    skipped: usize,
+    timed_out: usize,
+    crashed: usize,
+    issues: Vec<IssueSummary>,
+    store_trouble: Option<String>,
+    #[serde(skip)]
+    no_engine: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct IssueSummary {
+    report: String,
+    line: u64,
+    offset: u64,
+    level: &'static str,
+    message: String,
+}
+
+impl Summary {
+    fn new(run: &Run, reports: usize) -> Self {
+        Self {
+            format: 1,
+            run: run.id.to_string(),
+            commit: run.commit.clone(),
+            branch: run.branch.clone(),
+            reports,
+            ..Self::default()
+        }
+    }
+
+    fn take_in(&mut self, report: &ReportBatch, issues: &[Issue]) {
+        self.attempts += report.attempts.len();
+        for attempt in &report.attempts {
+            let count = match attempt.outcome {
+                Outcome::Passed => &mut self.passed,
+                Outcome::Failed => &mut self.failed,
+                Outcome::Errored => &mut self.errored,
+                Outcome::Skipped => &mut self.skipped,
+                Outcome::TimedOut => &mut self.timed_out,
+                Outcome::Crashed => &mut self.crashed,
+            };
+            *count += 1;
+        }
+        let invalid = issues.iter().any(|issue| issue.level == IssueLevel::Invalid);
+        self.reports_damaged += usize::from(invalid || !report.complete);
+        self.issues.extend(issues.iter().map(|issue| IssueSummary {
+            report: report.source.clone(),
+            line: issue.place.line,
+            offset: issue.place.offset,
+            level: match issue.level {
+                IssueLevel::Suboptimal => "suboptimal",
+                IssueLevel::Invalid => "invalid",
+            },
+            message: issue.kind.to_string(),
+        }));
+    }
+
+    fn text(&self, sender: &Sender) -> String {
+        let mut text = format!(
+            "{} with {}",
+            count(self.reports as u64, "report"),
+            count(self.attempts as u64, "attempt")
+        );
+        let outcomes: Vec<_> = [
+            (self.passed, "passed"),
+            (self.failed, "failed"),
+            (self.errored, "errored"),
+            (self.skipped, "skipped"),
+            (self.timed_out, "timed out"),
+            (self.crashed, "crashed"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, name)| format!("{} {name}", flakewise_report::number(number as u64)))
+        .collect();
+        if !outcomes.is_empty() {
+            text.push_str(&format!(": {}", outcomes.join(", ")));
+        }
+        text.push_str(&format!("\nrun {}", self.run));
+        if let Some(commit) = &self.commit {
+            text.push_str(&format!(", commit {}", commit.get(..9).unwrap_or(commit)));
+        }
+        if let Some(branch) = &self.branch {
+            text.push_str(&format!(", branch {branch}"));
+        }
+        let mut did = Vec::new();
+        if self.reports_added > 0 || self.store_trouble.is_none() {
+            did.push(format!("{} added", flakewise_report::number(self.reports_added as u64)));
+        }
+        if self.reports_known > 0 {
+            did.push(format!("{} known already", flakewise_report::number(self.reports_known as u64)));
+        }
+        if self.reports_from_spool > 0 {
+            did.push(format!(
+                "{} sent from the spool",
+                flakewise_report::number(self.reports_from_spool as u64)
+            ));
+        }
+        if self.reports_spooled > 0 {
+            did.push(format!("{} kept for later", flakewise_report::number(self.reports_spooled as u64)));
+        }
+        text.push_str(&format!("\n{}: {} (project {})\n", sender.store, did.join(", "), sender.project));
+        text
+    }
+
+    fn json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).expect("a summary has string keys");
+        text.push('\n');
+        text
+    }
+}

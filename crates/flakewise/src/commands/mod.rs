@@ -1,0 +1,40 @@
+//! One module per command: call the crates that know, print what they say.
+
+mod ingest;
+#[cfg(feature = "history")]
+mod maintain;
+#[cfg(feature = "history")]
+mod report;
+#[cfg(feature = "history")]
+mod show;
+#[cfg(feature = "history")]
+mod sql;
+
+use crate::args::Command;
+use crate::error::ExpectedError;
+use crate::exit_code::ExitCode;
+use crate::printer::Printer;
+
+/// Runs one command.
+pub(crate) fn run(command: Command, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    match command {
+        Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
+        #[cfg(feature = "history")]
+        Command::Report(arguments) => report::report(&arguments, printer),
+        #[cfg(feature = "history")]
+        Command::Show(arguments) => show::show(&arguments, printer),
+        #[cfg(feature = "history")]
+        Command::Sql(arguments) => sql::sql(&arguments, printer),
+        #[cfg(feature = "history")]
+        Command::Maintain(arguments) => maintain::maintain(&arguments, printer),
+        #[cfg(not(feature = "history"))]
+        _ => Err(ExpectedError::NoEngine),
+    }
+}
+
+/// The history the user means.
+#[cfg(feature = "history")]
+fn history(arguments: &crate::args::StoreArguments) -> Result<flakewise_history::History, ExpectedError> {
+    let store = flakewise_history::StoreUrl::parse(&arguments.store)?;
+    Ok(flakewise_history::History::new(store, &crate::context::project(arguments.project.as_deref())))
+}

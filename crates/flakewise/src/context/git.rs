@@ -1,0 +1,83 @@
+//! What git says of the folder we are in.
+
+use std::process::{Command, Stdio};
+
+/// What git says; all of it may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Git {
+    pub(crate) commit: Option<String>,
+    pub(crate) branch: Option<String>,
+    pub(crate) dirty: bool,
+    pub(crate) project: Option<String>,
+}
+
+impl Git {
+    /// Asks git about the current folder.
+    pub(crate) fn discover() -> Self {
+        let Some(commit) = git(&["rev-parse", "--verify", "--quiet", "HEAD"]) else {
+            return Self {
+                project: git(&["remote", "get-url", "origin"]).as_deref().and_then(project).or_else(folder),
+                ..Self::default()
+            };
+        };
+        Self {
+            commit: Some(commit),
+            branch: git(&["symbolic-ref", "--short", "--quiet", "HEAD"]),
+            // Untracked files are often the very reports we read.
+            dirty: git(&["status", "--porcelain", "--untracked-files=no"])
+                .is_some_and(|changes| !changes.is_empty()),
+            project: git(&["remote", "get-url", "origin"]).as_deref().and_then(project).or_else(folder),
+        }
+    }
+}
+
+/// What one git command prints; none if it fails or there is no git.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git")
+        .args(arguments)
+        // `status` would otherwise refresh the index of a repository that
+        // somebody else may be working in.
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// `acme/shop` from any form of remote address.
+fn project(remote: &str) -> Option<String> {
+    let path = remote.trim_end_matches('/').trim_end_matches(".git");
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+    let mut parts = path.rsplit(['/', ':']).filter(|part| !part.is_empty());
+    let name = parts.next()?;
+    Some(parts.next().map_or_else(|| name.to_owned(), |owner| format!("{owner}/{name}")))
+}
+
+/// The name of the work tree's folder, or of the current one.
+fn folder() -> Option<String> {
+    let top = git(&["rev-parse", "--show-toplevel"]).map(std::path::PathBuf::from);
+    let top = top.or_else(|| std::env::current_dir().ok())?;
+    Some(top.file_name()?.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projects_are_named_alike_in_every_form_of_remote() {
+        for remote in [
+            "https://github.com/acme/shop.git",
+            "https://user:secret@github.com/acme/shop",
+            "git@github.com:acme/shop.git",
+            "ssh://git@gitlab.example:2222/acme/shop/",
+        ] {
+            assert_eq!(project(remote).as_deref(), Some("acme/shop"), "{remote}");
+        }
+        assert_eq!(project("shop.git").as_deref(), Some("shop"));
+    }
+}

@@ -1,0 +1,73 @@
+//! Which code was tested, where, and by whom: from flags, the CI system or git.
+
+mod ci;
+mod git;
+
+pub(crate) use ci::Ci;
+use flakewise_model::Variant;
+pub(crate) use git::Git;
+
+use crate::args::IngestArguments;
+
+/// What is known of a run before its reports are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Context {
+    pub(crate) commit: Option<String>,
+    pub(crate) dirty: bool,
+    pub(crate) branch: Option<String>,
+    pub(crate) variant: Variant,
+    /// The run's name, where flags or the CI system give one.
+    pub(crate) run: Option<String>,
+    pub(crate) provider: Option<&'static str>,
+    pub(crate) url: Option<String>,
+    /// Whether a CI system runs us, so that store trouble must not fail it.
+    pub(crate) on_ci: bool,
+}
+
+impl Context {
+    /// Puts together what flags say, then CI, then git.
+    pub(crate) fn new(arguments: &IngestArguments, ci: Option<Ci>, git: &Git, on_ci: bool) -> Self {
+        let mut variant = Variant::default().with("os", std::env::consts::OS);
+        if let Some(job) = ci.as_ref().and_then(|ci| ci.job.as_deref()) {
+            variant = variant.with("job", job);
+        }
+        for (key, value) in &arguments.variant {
+            variant = variant.with(key, value);
+        }
+        let given = arguments.commit.clone();
+        let from_ci = ci.as_ref().and_then(|ci| ci.commit.clone());
+        // A CI system checks out what it names; build steps that touch tracked
+        // files are its own business. Elsewhere a modified work tree means that
+        // the commit does not say which code ran.
+        let dirty = given.is_none() && from_ci.is_none() && git.dirty;
+        Self {
+            commit: given.or(from_ci).or_else(|| git.commit.clone()),
+            dirty,
+            branch: arguments
+                .branch
+                .clone()
+                .or_else(|| ci.as_ref().and_then(|ci| ci.branch.clone()))
+                .or_else(|| git.branch.clone()),
+            variant,
+            run: arguments.run.clone().or_else(|| ci.as_ref().map(|ci| ci.run.clone())),
+            provider: ci.as_ref().map(|ci| ci.provider),
+            url: ci.as_ref().and_then(|ci| ci.url.clone()),
+            on_ci: on_ci || ci.is_some(),
+        }
+    }
+}
+
+/// An environment variable that is set to something.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The project's name: from the flag, the CI system, git's remote or, last, the
+/// folder.
+pub(crate) fn project(given: Option<&str>) -> String {
+    given
+        .map(str::to_owned)
+        .or_else(|| Ci::detect(&variable).and_then(|ci| ci.project))
+        .or_else(|| Git::discover().project)
+        .unwrap_or_else(|| "project".to_owned())
+}

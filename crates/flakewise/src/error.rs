@@ -1,0 +1,114 @@
+//! What ends a command, its exit code and its advice.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use crate::exit_code::ExitCode;
+
+/// Why a command could not do what was asked. None of these is a bug.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExpectedError {
+    #[error("no JUnit report found in {}", list(searched))]
+    NoReports { searched: Vec<String> },
+    #[error("`{pattern}` is not a valid pattern")]
+    Pattern {
+        pattern: String,
+        #[source]
+        source: glob::PatternError,
+    },
+    #[error("failed to read `{}`", path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{unreadable} of {reports} reports could not be understood")]
+    Reports { unreadable: usize, reports: usize },
+    #[cfg(feature = "history")]
+    #[error(transparent)]
+    History(#[from] flakewise_history::HistoryError),
+    #[error("failed to keep the reports for later")]
+    Spool(#[from] flakewise_spool::SpoolError),
+    #[cfg(feature = "history")]
+    #[error("no test is called `{name}`")]
+    NoSuchTest { name: String },
+    #[cfg(feature = "history")]
+    #[error("`{name}` may be any of {}", list(candidates))]
+    AmbiguousTest { name: String, candidates: Vec<String> },
+    #[cfg(not(feature = "history"))]
+    #[error("this build has no history engine")]
+    NoEngine,
+    #[error("failed to write the output")]
+    Output(#[source] std::io::Error),
+}
+
+impl ExpectedError {
+    /// The exit code, by what happened.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::NoReports { .. } => ExitCode::NothingFound,
+            Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => ExitCode::Report,
+            #[cfg(feature = "history")]
+            Self::History(flakewise_history::HistoryError::Query { .. }) => ExitCode::Query,
+            #[cfg(feature = "history")]
+            Self::History(_) => ExitCode::Store,
+            Self::Spool(_) => ExitCode::Store,
+            #[cfg(feature = "history")]
+            Self::NoSuchTest { .. } | Self::AmbiguousTest { .. } => ExitCode::NothingFound,
+            #[cfg(not(feature = "history"))]
+            Self::NoEngine => ExitCode::Store,
+            Self::Output(_) => ExitCode::Bug,
+        }
+    }
+
+    /// What to try next, if there is something.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoReports { .. } => {
+                Some("name the files, folders or patterns, such as `flakewise ingest 'build/**/*.xml'`".to_owned())
+            }
+            #[cfg(feature = "history")]
+            Self::History(flakewise_history::HistoryError::NoHistory { .. }) => Some(
+                "take in reports first with `flakewise ingest`, or name the store with `--store` and the project \
+                 with `--project`"
+                    .to_owned(),
+            ),
+            #[cfg(feature = "history")]
+            Self::History(flakewise_history::HistoryError::NewerFormat { .. }) => {
+                Some("update flakewise".to_owned())
+            }
+            #[cfg(feature = "history")]
+            Self::History(flakewise_history::HistoryError::Query { .. }) => {
+                Some("tables and views: attempts, reports, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
+            }
+            #[cfg(feature = "history")]
+            Self::NoSuchTest { .. } => {
+                Some("any part of the id will do; `flakewise report` lists what is flaky".to_owned())
+            }
+            #[cfg(feature = "history")]
+            Self::AmbiguousTest { .. } => Some("give more of the id".to_owned()),
+            #[cfg(not(feature = "history"))]
+            Self::NoEngine => Some("use a build with the `history` feature to read a history".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// The reasons below the message, outermost first.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
+        let mut source = self.source();
+        while let Some(error) = source {
+            let text = error.to_string();
+            // Wrappers often repeat what they wrap.
+            if causes.last() != Some(&text) {
+                causes.push(text);
+            }
+            source = error.source();
+        }
+        causes
+    }
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

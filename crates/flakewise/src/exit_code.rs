@@ -1,0 +1,26 @@
+//! Every exit code, once. `docs/reference/exit-codes.md` says the same.
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ExitCode {
+    /// All is well, or there was nothing to do.
+    Success = 0,
+    /// A bug of ours.
+    Bug = 1,
+    // 2 is a wrong command line, given by the argument parser.
+    /// No report, or no test of that name, was found.
+    NothingFound = 12,
+    /// The store cannot be read or written.
+    Store = 22,
+    /// A report could not be understood.
+    Report = 23,
+    /// A query is wrong.
+    Query = 24,
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code as u8)
+    }
+}

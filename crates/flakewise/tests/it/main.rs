@@ -1,0 +1,1 @@
+//! The real binary, as people and CI use it.
