@@ -1,0 +1,3 @@
+module example.com/acme/orders
+
+go 1.22

@@ -1,0 +1,2 @@
+// Cannot be loaded, so that the file as a whole fails.
+import "./no-such-module.mjs";
