@@ -82,7 +82,7 @@ impl History {
         let mut written: Option<(Vec<ReportId>, Vec<DataFile>)> = None;
         for number in 0..TRIES {
             let table = self.open_or_create(kind).await?;
-            let known = transaction_ids(&table).await?;
+            let known = transaction_ids(self, &table).await?;
             let fresh: Selection<'a> =
                 selection.iter().copied().filter(|(_, report)| !known.contains(report.id.as_str())).collect();
             if fresh.is_empty() {

@@ -21,7 +21,7 @@ use flakewise_model::{Attempt, Batch, Outcome, Phase, ReportBatch, Timestamp};
 use crate::columns::{ATTEMPTS, RUNS, written_schema};
 
 /// Rows per row group and per page. Small pages let one test's rows be read
-/// without its neighbours'; the figures are those of `docs/performance.md`.
+/// without its neighbours'; the figures are those of `docs/src/performance.md`.
 const ROW_GROUP_ROWS: usize = 128 * 1024;
 const PAGE_ROWS: usize = 4096;
 
@@ -143,9 +143,10 @@ pub(crate) fn run_files(
     selection: &Selection<'_>,
     now: Timestamp,
 ) -> Result<Vec<DataFile>, ParquetError> {
-    let mut rows: Vec<_> = selection.iter().map(|(batch, report)| (*batch, *report, tally(report))).collect();
-    rows.sort_by_key(|(batch, report, _)| (day(batch.run.started), batch.run.id.clone(), report.id.clone()));
-    rows.chunk_by(|left, right| day(left.0.run.started) == day(right.0.run.started))
+    let mut rows: Vec<_> =
+        selection.iter().map(|(batch, report)| (*batch, *report, tally(batch, report))).collect();
+    rows.sort_by_key(|(batch, report, tally)| (day(tally.started), batch.run.id.clone(), report.id.clone()));
+    rows.chunk_by(|left, right| day(left.2.started) == day(right.2.started))
         .map(|rows| encode(&[run_rows(project, rows, now)]))
         .collect()
 }
@@ -168,9 +169,7 @@ fn run_rows(project: &str, rows: &[(&Batch, &ReportBatch, Tally)], now: Timestam
         written_schema(RUNS),
         vec![
             label(&|_| Some(project.to_owned())),
-            Arc::new(
-                rows.iter().map(|(batch, ..)| Some(day_number(batch.run.started))).collect::<Date32Array>(),
-            ),
+            Arc::new(rows.iter().map(|(.., tally)| Some(day_number(tally.started))).collect::<Date32Array>()),
             text(&|batch, _| Some(batch.run.id.to_string())),
             text(&|_, report| Some(report.id.to_string())),
             text(&|_, report| Some(report.source.clone())),
@@ -179,7 +178,7 @@ fn run_rows(project: &str, rows: &[(&Batch, &ReportBatch, Tally)], now: Timestam
             count(&|tally| tally.failed),
             count(&|tally| tally.attempts),
             label(&|batch| Some(batch.run.variant.to_string())),
-            times(rows.iter().map(|(batch, ..)| batch.run.started)),
+            times(rows.iter().map(|(.., tally)| tally.started)),
             label(&|batch| batch.run.commit.clone()),
             Arc::new(rows.iter().map(|(batch, ..)| Some(batch.run.dirty)).collect::<BooleanArray>()),
             label(&|batch| batch.run.branch.clone()),
@@ -197,9 +196,11 @@ struct Tally {
     /// Tests that ran and never passed.
     failed: usize,
     attempts: usize,
+    /// When its first attempt began, so that both tables speak of one day.
+    started: Timestamp,
 }
 
-fn tally(report: &ReportBatch) -> Tally {
+fn tally(batch: &Batch, report: &ReportBatch) -> Tally {
     let mut passed: HashMap<&str, bool> = HashMap::with_capacity(report.attempts.len());
     for attempt in report.attempts.iter().filter(|attempt| attempt.outcome != Outcome::Skipped) {
         *passed.entry(attempt.test.as_str()).or_default() |= attempt.outcome == Outcome::Passed;
@@ -208,6 +209,7 @@ fn tally(report: &ReportBatch) -> Tally {
         tests: passed.len(),
         failed: passed.values().filter(|passed| !**passed).count(),
         attempts: report.attempts.len(),
+        started: report.attempts.iter().map(Attempt::started_or_run).min().unwrap_or(batch.run.started),
     }
 }
 

@@ -85,7 +85,7 @@ pub fn judge(tallies: &[RevisionTally], outage_failures: u64) -> Verdict {
     evidence.extend(mixed);
     let (transitions, fails_now) = transitions(tallies);
     let probability = if proved { 1.0 } else { posterior(transitions) };
-    if transitions != Transitions::default() {
+    if (Transitions { stayed_passing: 0, ..transitions }) != Transitions::default() {
         evidence.push(Evidence::Transitions(transitions));
     }
     if outage_failures > 0 {

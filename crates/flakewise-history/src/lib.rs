@@ -26,6 +26,8 @@
 //! It never judges a failure by anything but history, and renders nothing.
 
 mod append;
+#[doc(hidden)]
+pub mod bare;
 mod columns;
 mod error;
 mod files;

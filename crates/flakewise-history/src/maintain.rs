@@ -2,12 +2,13 @@
 //! few sorted ones, and removing files that nothing refers to.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use deltalake::DeltaTable;
 use deltalake::arrow::array::{AsArray as _, RecordBatch};
 use deltalake::arrow::compute::{cast, concat_batches, filter_record_batch};
-use deltalake::arrow::datatypes::{DataType, Int32Type, SchemaRef};
+use deltalake::arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
 use deltalake::kernel::{Action, Add};
 use deltalake::operations::vacuum::VacuumMode;
@@ -301,19 +302,31 @@ impl Doubles {
     }
 }
 
-/// Casts rows as read to the types we write. Columns a later version added
-/// would be lost by a rewrite, so a table that has any is refused before.
+/// Casts rows as read to the types we write. Columns that only a later version
+/// knows stay as they are: a rewrite by an older one must not lose them.
 fn conform(
     batch: &RecordBatch,
     schema: &SchemaRef,
 ) -> Result<RecordBatch, deltalake::arrow::error::ArrowError> {
-    let columns = schema
-        .fields()
-        .iter()
-        .map(|field| match batch.column_by_name(field.name()) {
-            Some(column) => cast(column, field.data_type()),
-            None => Ok(deltalake::arrow::array::new_null_array(field.data_type(), batch.num_rows())),
-        })
-        .collect::<Result<_, _>>()?;
-    RecordBatch::try_new(schema.clone(), columns)
+    let mut fields = Vec::new();
+    let mut columns = Vec::new();
+    for field in schema.fields() {
+        columns.push(match batch.column_by_name(field.name()) {
+            Some(column) => cast(column, field.data_type())?,
+            None => deltalake::arrow::array::new_null_array(field.data_type(), batch.num_rows()),
+        });
+        fields.push(field.as_ref().clone().with_nullable(true));
+    }
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        if schema.field_with_name(field.name()).is_err() {
+            let kind = match field.data_type() {
+                DataType::Utf8View => DataType::Utf8,
+                DataType::BinaryView => DataType::Binary,
+                other => other.clone(),
+            };
+            columns.push(cast(column, &kind)?);
+            fields.push(field.as_ref().clone().with_data_type(kind));
+        }
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }

@@ -42,7 +42,8 @@ impl History {
             for (test, tallies) in tallies {
                 let verdict = judge(&tallies, 0);
                 if !matches!(verdict.conclusion, Conclusion::Flaky | Conclusion::ProbablyFlaky) {
-                    report.others_failing += 1;
+                    // Tests that failed only in outages did not fail.
+                    report.others_failing += u64::from(verdict.conclusion != Conclusion::NotSeenFailing);
                     report.broken += u64::from(verdict.conclusion == Conclusion::Broken);
                     continue;
                 }

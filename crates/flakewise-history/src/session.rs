@@ -85,9 +85,9 @@ async fn register(
     Ok(())
 }
 
-/// The views, in the order they build on each other. `docs/reference/sql.md`
+/// The views, in the order they build on each other. `docs/src/reference/sql.md`
 /// describes them.
-fn views() -> [String; 3] {
+pub(crate) fn views() -> [String; 3] {
     [
         format!(
             "CREATE VIEW runs AS

@@ -84,21 +84,25 @@ impl fmt::Display for StoreUrl {
     }
 }
 
-/// A project's name as one folder name: anything but letters, digits, `.`, `_`
-/// and `-` becomes `-`, so that `acme/shop` is `acme-shop`.
+/// A project's name as one folder name: `acme/shop` is `acme~shop`. Anything
+/// else but letters, digits, `.`, `_` and `-` becomes `-`, and a hash keeps
+/// such names apart.
 fn folder_name(project: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
     let name: String = project
         .chars()
-        .map(
-            |character| {
-                if character.is_alphanumeric() || "._-".contains(character) { character } else { '-' }
-            },
-        )
+        .map(|character| match character {
+            '/' => '~',
+            _ if plain(character) => character,
+            _ => '-',
+        })
         .collect();
-    match name.as_str() {
-        "" | "." | ".." => "project".to_owned(),
-        _ => name,
+    let faithful = project.chars().all(|character| plain(character) || character == '/');
+    if faithful && !matches!(name.as_str(), "" | "." | "..") {
+        return name;
     }
+    let hash = blake3::hash(project.as_bytes()).to_hex();
+    format!("{name}-{}", &hash[..8])
 }
 
 /// Makes the engine know one kind of bucket. False if the build lacks it.
@@ -156,10 +160,12 @@ mod tests {
 
     #[test]
     fn projects_become_one_folder_each() {
-        assert_eq!(folder_name("acme/shop"), "acme-shop");
-        assert_eq!(folder_name(".."), "project");
+        assert_eq!(folder_name("acme/shop"), "acme~shop");
+        assert_ne!(folder_name("acme shop"), folder_name("acme-shop"));
+        assert_ne!(folder_name("acme~shop"), folder_name("acme/shop"));
+        assert!(folder_name("..").starts_with("..-"));
         let store = StoreUrl::parse("/data/history").expect("a path is a store");
-        assert_eq!(store.table("../../etc", "runs").path(), "/data/history/..-..-etc/runs/");
+        assert_eq!(store.table("../../etc", "runs").path(), "/data/history/..~..~etc/runs/");
     }
 
     #[test]

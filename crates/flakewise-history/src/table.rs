@@ -146,7 +146,10 @@ impl History {
 ///
 /// The engine can look up one id per replay of the log; an ingest asks for
 /// hundreds, so this replays the log once.
-pub(crate) async fn transaction_ids(table: &DeltaTable) -> Result<HashSet<String>, HistoryError> {
+pub(crate) async fn transaction_ids(
+    history: &History,
+    table: &DeltaTable,
+) -> Result<HashSet<String>, HistoryError> {
     use deltalake::arrow::array::{Array as _, AsArray as _};
 
     let engine = table.log_store().engine(None);
@@ -180,7 +183,14 @@ pub(crate) async fn transaction_ids(table: &DeltaTable) -> Result<HashSet<String
         }
         Ok(ids)
     };
-    tokio::task::spawn_blocking(replay).await.map_err(HistoryError::query)?.map_err(HistoryError::query)
+    let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {
+        store: history.store.to_string(),
+        source,
+    };
+    tokio::task::spawn_blocking(replay)
+        .await
+        .map_err(|error| unreachable(error.into()))?
+        .map_err(|error| unreachable(error.into()))
 }
 
 /// Makes a local table's new files durable: the files themselves, then the

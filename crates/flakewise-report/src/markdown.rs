@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use flakewise_model::{Conclusion, HistoryReport};
 
-use crate::text::reasons;
-use crate::words::{count, day, duration, headline, test_name};
+use crate::text::{failure, reasons};
+use crate::words::{count, day, duration, test_name};
 
 /// The report as GitHub-flavoured Markdown.
 pub fn report_markdown(report: &HistoryReport, limit: usize) -> String {
@@ -28,10 +28,7 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
             Conclusion::Flaky => "flaky".to_owned(),
             _ => format!("probably flaky ({})", finding.verdict.probability),
         };
-        let failure = finding.failures.first().map_or_else(String::new, |group| {
-            let kind = group.kind.as_deref().unwrap_or_default();
-            headline(&format!("{kind} {}", group.message), 80)
-        });
+        let failure = finding.failures.first().map_or_else(String::new, |group| failure(group, 80));
         writeln!(
             out,
             "| {} | {verdict} | {} | {} | {} | {} | {} | {} |",

@@ -44,7 +44,11 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
         notes.push(format!("{} not listed, see `--limit`", count(hidden, "flaky test")));
     }
     if report.broken > 0 {
-        notes.push(format!("{} and not flaky", plural(report.broken, "test fails now", "tests fail now")));
+        notes.push(plural(
+            report.broken,
+            "test fails now and is not flaky",
+            "tests fail now and are not flaky",
+        ));
     }
     let undecided = report.others_failing - report.broken;
     if undecided > 0 {
@@ -54,10 +58,8 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
         ));
     }
     if report.outages > 0 {
-        notes.push(format!(
-            "{} set aside, most of their tests failed",
-            plural(report.outages, "outage", "outages")
-        ));
+        let outages = plural(report.outages, "outage", "outages");
+        notes.push(format!("{outages} set aside: most tests of the run failed"));
     }
     if report.incomplete_runs > 0 {
         notes.push(format!(
@@ -202,7 +204,7 @@ fn conclusion_words(conclusion: Conclusion) -> &'static str {
         Conclusion::Flaky => "flaky",
         Conclusion::ProbablyFlaky => "probably flaky",
         Conclusion::Broken => "broken, fails consistently",
-        Conclusion::Undecided => "undecided, it failed but too rarely to tell why",
+        Conclusion::Undecided => "undecided, it failed and the history does not tell why",
         Conclusion::NotSeenFailing => "not seen failing",
     }
 }
@@ -215,21 +217,23 @@ pub(crate) fn reasons(verdict: &Verdict) -> Vec<String> {
 fn reason(evidence: &Evidence) -> String {
     match evidence {
         Evidence::MixedOutcomes { revisions, latest, variant, passed, failed, at } => {
-            let times = plural(*revisions, "version of the code", "versions of the code");
             let place = if variant.is_empty() { String::new() } else { format!(" ({variant})") };
+            let code = match revisions {
+                1 => revision(latest),
+                _ => format!("{} versions of the code, last on {}", number(*revisions), revision(latest)),
+            };
             format!(
-                "passed and failed on {times}, last on {}{place}: {} passed, {} failed, {}",
-                revision(latest),
+                "passed and failed on {code}{place}: {} passed, {} failed, {}",
                 number(*passed),
                 number(*failed),
                 day(*at),
             )
         }
         Evidence::Transitions(Transitions { stayed_passing, began_failing, stayed_failing, recovered }) => {
-            let commits = stayed_passing + began_failing + stayed_failing + recovered;
+            let changes = stayed_passing + began_failing + stayed_failing + recovered;
             format!(
-                "over {} it began to fail {}, went on failing {}, recovered {}",
-                count(commits, "change"),
+                "over {} of the code it went from pass to fail {}, stayed failing {}, recovered {}",
+                count(changes, "change"),
                 times(*began_failing),
                 times(*stayed_failing),
                 times(*recovered),
@@ -243,7 +247,6 @@ fn reason(evidence: &Evidence) -> String {
 
 fn times(count: u64) -> String {
     match count {
-        0 => "never".to_owned(),
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         _ => format!("{} times", number(count)),
@@ -271,12 +274,18 @@ fn disturbed(runs: u64) -> String {
 }
 
 fn failure_line(group: &FailureGroup) -> String {
+    format!("{}× {}", number(group.count), failure(group, WIDTH))
+}
+
+/// What went wrong in one line: the type, and the message if it adds anything.
+pub(crate) fn failure(group: &FailureGroup, width: usize) -> String {
     let kind = group.kind.as_deref().unwrap_or("failure");
-    let message = headline(&group.message, WIDTH.saturating_sub(kind.len()));
-    let text = if message.is_empty() || message.starts_with(kind) && message.len() > kind.len() {
-        if message.is_empty() { kind.to_owned() } else { message }
+    let message = headline(&group.message, width.saturating_sub(kind.len()));
+    if message.is_empty() {
+        kind.to_owned()
+    } else if message.starts_with(kind) {
+        message
     } else {
         format!("{kind}: {message}")
-    };
-    format!("{}× {text}", number(group.count))
+    }
 }

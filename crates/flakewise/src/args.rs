@@ -33,15 +33,10 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Take in test reports
     Ingest(IngestArguments),
-    /// List the flaky tests, the costliest first
     Report(ReportArguments),
-    /// Show one test's past and the evidence
     Show(ShowArguments),
-    /// Ask the open tables anything, in SQL
     Sql(SqlArguments),
-    /// Keep the history quick: merge small files, remove dead ones
     Maintain(MaintainArguments),
 }
 
@@ -59,6 +54,7 @@ pub(crate) struct StoreArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Take in test reports",
     long_about = "Take in test reports.\n\n\
         Reads the JUnit XML of pytest, Surefire, Gradle, nextest, gotestsum, Jest, Vitest,\n\
         Playwright, GoogleTest, PHPUnit, RSpec and others, with every retry in it. Commit,\n\
@@ -111,6 +107,7 @@ pub(crate) struct IngestArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "List the flaky tests, the costliest first",
     long_about = "List the flaky tests, the costliest first.\n\n\
         A test that passed and failed on the same commit in the same environment is flaky:\n\
         that is proof. Without proof, a test is listed as probably flaky if changes of the\n\
@@ -137,6 +134,7 @@ pub(crate) struct ReportArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Show one test's past and the evidence",
     long_about = "Show one test's past and the evidence.\n\n\
         A strip of its latest outcomes, its failures grouped by what they have in common,\n\
         and everything that speaks for calling it flaky or not.",
@@ -161,6 +159,7 @@ pub(crate) struct ShowArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Ask the open tables anything, in SQL",
     long_about = "Ask the open tables anything, in SQL.\n\n\
         attempts   one row per execution of a test\n\
         reports    one row per report taken in\n\
@@ -193,6 +192,7 @@ pub(crate) struct SqlArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Keep the history quick: merge small files, remove dead ones",
     long_about = "Keep the history quick: merge small files, remove dead ones.\n\n\
         Every ingest leaves small files. This merges those of each day into one, sorted by\n\
         test, and removes files nothing refers to once they are old enough that no reader\n\

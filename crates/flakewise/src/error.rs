@@ -10,6 +10,8 @@ use crate::exit_code::ExitCode;
 pub(crate) enum ExpectedError {
     #[error("no JUnit report found in {}", list(searched))]
     NoReports { searched: Vec<String> },
+    #[error("`{path}` is neither a file, a folder nor a pattern")]
+    NoSuchPath { path: String },
     #[error("`{pattern}` is not a valid pattern")]
     Pattern {
         pattern: String,
@@ -22,7 +24,7 @@ pub(crate) enum ExpectedError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{unreadable} of {reports} reports could not be understood")]
+    #[error("{unreadable} of {reports} reports could not be fully understood")]
     Reports { unreadable: usize, reports: usize },
     #[cfg(feature = "history")]
     #[error(transparent)]
@@ -33,7 +35,7 @@ pub(crate) enum ExpectedError {
     #[error("no test is called `{name}`")]
     NoSuchTest { name: String },
     #[cfg(feature = "history")]
-    #[error("`{name}` may be any of {}", list(candidates))]
+    #[error("`{name}` may be any of\n  {}", candidates.join("\n  "))]
     AmbiguousTest { name: String, candidates: Vec<String> },
     #[cfg(not(feature = "history"))]
     #[error("this build has no history engine")]
@@ -47,7 +49,9 @@ impl ExpectedError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::NoReports { .. } => ExitCode::NothingFound,
-            Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => ExitCode::Report,
+            Self::NoSuchPath { .. } | Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => {
+                ExitCode::Report
+            }
             #[cfg(feature = "history")]
             Self::History(flakewise_history::HistoryError::Query { .. }) => ExitCode::Query,
             #[cfg(feature = "history")]

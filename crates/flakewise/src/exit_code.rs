@@ -1,4 +1,4 @@
-//! Every exit code, once. `docs/reference/exit-codes.md` says the same.
+//! Every exit code, once. `docs/src/reference/exit-codes.md` says the same.
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,8 +30,7 @@ pub(crate) fn find_reports(inputs: &[String]) -> Result<Vec<PathBuf>, ExpectedEr
         } else if input.contains(['*', '?', '[', '{']) {
             found.extend(matching(input)?);
         } else {
-            let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-            return Err(ExpectedError::Read { path: path.to_owned(), source });
+            return Err(ExpectedError::NoSuchPath { path: input.clone() });
         }
     }
     if found.is_empty() {

@@ -14,6 +14,7 @@ use crate::args::Arguments;
 use crate::printer::Printer;
 
 fn main() -> std::process::ExitCode {
+    report_bugs();
     let arguments = Arguments::parse();
     let printer = Printer::new(arguments.color, arguments.quiet);
     match commands::run(arguments.command, &printer) {
@@ -23,4 +24,17 @@ fn main() -> std::process::ExitCode {
             error.exit_code().into()
         }
     }
+}
+
+/// A panic is our bug: it says so and ends with the exit code for that, in
+/// whichever thread it happens.
+fn report_bugs() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        Printer::new(clap::ColorChoice::Auto, true)
+            .hint("this is a bug in flakewise, please report it with the lines above");
+        #[expect(clippy::exit, reason = "nothing can be trusted to go on")]
+        std::process::exit(i32::from(exit_code::ExitCode::Bug as u8));
+    }));
 }

@@ -33,7 +33,7 @@ fn an_ingest_that_died_between_the_tables_is_completed() {
     let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build();
     history.append(std::slice::from_ref(&batch)).expect("written");
     // As if the process had died after `runs` and before `attempts`.
-    std::fs::remove_dir_all(folder.path().join("acme-shop/attempts")).expect("removed");
+    std::fs::remove_dir_all(folder.path().join("acme~shop/attempts")).expect("removed");
     let appended = history.append(&[batch]).expect("written");
     assert_eq!(appended.reports_added, 1);
     assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 1);
@@ -51,7 +51,7 @@ fn ids_are_remembered_across_checkpoints() {
     }
     let keep = std::time::Duration::ZERO;
     history.maintain(&MaintainOptions { dry_run: false, keep }, &|_, _, _| {}).expect("maintained");
-    let log = folder.path().join("acme-shop/attempts/_delta_log");
+    let log = folder.path().join("acme~shop/attempts/_delta_log");
     let checkpoints = std::fs::read_dir(log)
         .expect("the log is there")
         .filter(|entry| {

@@ -28,7 +28,7 @@ fn small_files_of_a_day_become_one_and_nothing_is_lost() {
         assert_eq!(done.doubles_dropped, 0);
     }
     assert_eq!(history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable"), before);
-    let left = std::fs::read_dir(folder.path().join("acme-shop/attempts"))
+    let left = std::fs::read_dir(folder.path().join("acme~shop/attempts"))
         .expect("there")
         .filter(|entry| {
             entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|end| end == "parquet"))
@@ -48,7 +48,7 @@ fn reports_taken_in_twice_are_dropped_and_stay_known() {
     history.append(std::slice::from_ref(&batch)).expect("written");
     // As if its id had been forgotten: the same report under a second id would
     // be new, so its rows are copied under the first id by hand.
-    let table = folder.path().join("acme-shop/attempts");
+    let table = folder.path().join("acme~shop/attempts");
     let log = table.join("_delta_log");
     let newest = newest_with_add(&log);
     let copy = newest.1.replace(".parquet\"", "-copy.parquet\"");
@@ -71,6 +71,28 @@ fn appending_goes_on_after_maintenance() {
         maintain(&history, false);
     }
     assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 3);
+}
+
+#[test]
+fn columns_of_a_later_version_survive_maintenance_by_this_one() {
+    let (folder, history) = scratch();
+    for number in 0..2 {
+        let batch = BatchBuilder::new(&format!("r{number}"), "c1", 0).attempt("test_a", Passed).build();
+        history.append(&[batch]).expect("written");
+    }
+    // As if a later version had added a column: it is in the table's schema, and
+    // this version does not know it.
+    let log = folder.path().join("acme~shop/attempts/_delta_log");
+    let first = std::fs::read_to_string(log.join("00000000000000000000.json")).expect("there");
+    let metadata =
+        first.lines().find(|line| line.starts_with("{\"metaData\"")).expect("a table has metadata");
+    let field = r#"{\"name\":\"shiny\",\"type\":\"string\",\"nullable\":true,\"metadata\":{}},"#;
+    let widened = metadata.replacen(r#"\"fields\":["#, &format!(r#"\"fields\":[{field}"#), 1);
+    assert_ne!(widened, metadata, "the schema is where we think");
+    std::fs::write(log.join("00000000000000000003.json"), widened).expect("written");
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 2);
+    maintain(&history, false);
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts WHERE shiny IS NULL"), 2);
 }
 
 fn newest_with_add(log: &std::path::Path) -> (u64, String) {

@@ -66,6 +66,7 @@ fn an_outage_proves_nothing() {
     let report = history.report(&ReportOptions::default()).expect("readable");
     assert_eq!(report.outages, 1);
     assert_eq!(report.findings, []);
+    assert_eq!(report.others_failing, 0, "tests that failed only in an outage did not fail");
 }
 
 #[test]
@@ -91,4 +92,18 @@ fn the_window_counts_back_from_the_newest_attempt() {
     };
     assert_eq!(names(Some(7)), ["test_new"]);
     assert_eq!(names(None), ["test_new", "test_old"]);
+}
+
+#[test]
+fn a_run_belongs_to_the_day_its_attempts_began() {
+    let (_folder, history) = scratch();
+    let mut batch =
+        BatchBuilder::new("r1", "c1", 0).attempt("test_x", Failed).attempt("test_x", Passed).build();
+    // The report was written, or copied, ten days later.
+    for attempt in &mut batch.reports[0].attempts {
+        attempt.started = Some(at(-240));
+    }
+    history.append(&[batch]).expect("written");
+    let report = history.report(&ReportOptions { days: Some(1) }).expect("readable");
+    assert_eq!(report.findings.len(), 1);
 }

@@ -49,12 +49,19 @@ impl Context {
                 .or_else(|| ci.as_ref().and_then(|ci| ci.branch.clone()))
                 .or_else(|| git.branch.clone()),
             variant,
-            run: arguments.run.clone().or_else(|| ci.as_ref().map(|ci| ci.run.clone())),
+            run: arguments.run.clone().or_else(|| ci.as_ref().map(|ci| ci_run(ci, arguments))),
             provider: ci.as_ref().map(|ci| ci.provider),
             url: ci.as_ref().and_then(|ci| ci.url.clone()),
             on_ci: on_ci || ci.is_some(),
         }
     }
+}
+
+/// The CI system's name for the run. Jobs of a matrix may share one; what the
+/// user says of the variant tells them apart.
+fn ci_run(ci: &Ci, arguments: &IngestArguments) -> String {
+    let variant: Vec<_> = arguments.variant.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if variant.is_empty() { ci.run.clone() } else { format!("{}[{}]", ci.run, variant.join(";")) }
 }
 
 /// An environment variable that is set to something.

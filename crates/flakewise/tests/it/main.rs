@@ -1,1 +1,44 @@
 //! The real binary, as people and CI use it.
+
+mod help;
+#[cfg(feature = "history")]
+mod history;
+mod ingest;
+
+use flakewise_testkit::{Output, TestContext};
+
+fn context() -> TestContext {
+    TestContext::new(env!("CARGO_BIN_EXE_flakewise"))
+}
+
+/// What changes from run to run is replaced: run names made of file contents,
+/// and times of files.
+fn shown(output: &Output) -> String {
+    let text = output.snapshot();
+    let text = regex::Regex::new("local/[0-9a-f]{16}")
+        .expect("valid")
+        .replace_all(&text, "local/[RUN]")
+        .into_owned();
+    regex::Regex::new(r"\(os error \d+\)").expect("valid").replace_all(&text, "(os error)").into_owned()
+}
+
+/// A report as pytest writes it: `.` passes, `F` fails, `s` is skipped.
+fn pytest_report(day: u32, outcomes: &[(&str, char)]) -> String {
+    let cases: String = outcomes
+        .iter()
+        .map(|(name, outcome)| {
+            let inner = match outcome {
+                'F' => "<failure message=\"AssertionError: assert 4 == 3\">tests/test_cart.py:7: AssertionError</failure>",
+                's' => "<skipped type=\"pytest.skip\" message=\"not today\">tests/test_cart.py:9: not today</skipped>",
+                _ => "",
+            };
+            format!("<testcase classname=\"tests.test_cart.TestCart\" name=\"{name}\" time=\"0.250\">{inner}</testcase>")
+        })
+        .collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites name=\"pytest tests\"><testsuite name=\"pytest\" \
+         errors=\"0\" tests=\"{}\" time=\"1.5\" timestamp=\"2026-11-{day:02}T10:00:00.000000+00:00\" \
+         hostname=\"ci-1\">{cases}</testsuite></testsuites>",
+        outcomes.len()
+    )
+}

@@ -1,0 +1,220 @@
+use crate::{context, pytest_report, shown};
+
+#[test]
+fn nothing_to_read_says_what_to_do() {
+    insta::assert_snapshot!(shown(&context().run(["ingest"])), @r"
+    exit code: 12
+    ----- stdout -----
+    ----- stderr -----
+    error: no JUnit report found in `.`
+    hint: name the files, folders or patterns, such as `flakewise ingest 'build/**/*.xml'`
+    ");
+}
+
+#[test]
+fn a_path_that_is_not_there_is_named() {
+    insta::assert_snapshot!(shown(&context().run(["ingest", "missing.xml"])), @r"
+    exit code: 23
+    ----- stdout -----
+    ----- stderr -----
+    error: `missing.xml` is neither a file, a folder nor a pattern
+    ");
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn reports_are_found_and_taken_in_once() {
+    let context = context();
+    context.write("build/a.xml", pytest_report(1, &[("test_a", '.'), ("test_b", 'F'), ("test_c", 's')]));
+    context.write("build/deep/b.XML", pytest_report(1, &[("test_d", '.')]));
+    context.write("build/pom.xml", "<project/>");
+    context.write("node_modules/x/junit.xml", pytest_report(1, &[("test_e", '.')]));
+    let arguments = ["ingest", "--project", "acme/shop", "--commit", "0123456789abcdef", "--branch", "main"];
+    insta::assert_snapshot!(shown(&context.run(arguments)), @r"
+    exit code: 0
+    ----- stdout -----
+    2 reports with 4 attempts: 2 passed, 1 failed, 1 skipped
+    run local/[RUN], commit 012345678, branch main
+    .flakewise/history: 2 added (project acme/shop)
+    ----- stderr -----
+    ");
+    insta::assert_snapshot!(shown(&context.run(arguments)), @r"
+    exit code: 0
+    ----- stdout -----
+    2 reports with 4 attempts: 2 passed, 1 failed, 1 skipped
+    run local/[RUN], commit 012345678, branch main
+    .flakewise/history: 0 added, 2 known already (project acme/shop)
+    ----- stderr -----
+    ");
+    let pattern = context.run(["ingest", "build/**/*.xml", "--project", "acme/shop"]);
+    assert!(pattern.stdout.contains("1 report with 3 attempts"), "{}", pattern.stdout);
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn ci_is_recognised() {
+    let context = context();
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    let mut command = context.command();
+    command.args(["ingest", "junit.xml"]).envs([
+        ("CI", "true"),
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_REPOSITORY", "acme/shop"),
+        ("GITHUB_RUN_ID", "77"),
+        ("GITHUB_RUN_ATTEMPT", "2"),
+        ("GITHUB_JOB", "unit"),
+        ("GITHUB_SHA", "0123456789abcdef"),
+        ("GITHUB_REF_NAME", "main"),
+    ]);
+    insta::assert_snapshot!(shown(&context.finish(&mut command)), @r"
+    exit code: 0
+    ----- stdout -----
+    1 report with 1 attempt: 1 passed
+    run github/77.2/unit, commit 012345678, branch main
+    .flakewise/history: 1 added (project acme/shop)
+    ----- stderr -----
+    ");
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn git_is_asked_where_there_is_no_ci() {
+    let context = context();
+    let git = |arguments: &[&str]| {
+        let status = std::process::Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=trunk"])
+            .args(arguments)
+            .current_dir(context.path())
+            .stdout(std::process::Stdio::null())
+            .status();
+        assert!(status.expect("git is installed").success(), "{arguments:?}");
+    };
+    git(&["init", "--quiet"]);
+    context.write("code.py", "x = 1\n");
+    git(&["add", "code.py"]);
+    git(&["commit", "--quiet", "-m", "first"]);
+    git(&["remote", "add", "origin", "git@example.org:acme/shop.git"]);
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    let output = context.run(["ingest", "junit.xml"]);
+    assert!(output.stdout.contains("branch trunk\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("(project acme/shop)"), "{}", output.stdout);
+    context.write("code.py", "x = 2\n");
+    context.write("junit.xml", pytest_report(2, &[("test_a", 'F')]));
+    context.run(["ingest", "junit.xml"]);
+    let dirty =
+        context.run(["sql", "SELECT outcome, dirty FROM attempts ORDER BY outcome", "--format", "csv"]);
+    assert_eq!(dirty.stdout, "outcome,dirty\r\nfailed,true\r\npassed,false\r\n");
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn a_store_out_of_reach_never_fails_a_ci_job_and_loses_nothing() {
+    let context = context();
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.'), ("test_b", 'F')]));
+    // A file where the store's folder should be: nobody can write there, not
+    // even root.
+    context.write("store", "");
+    let ingest = |ci: bool, strict: bool| {
+        let mut command = context.command();
+        command.args(["ingest", "junit.xml", "--project", "p", "--store", "store"]);
+        if ci {
+            command.env("CI", "true");
+        }
+        if strict {
+            command.arg("--strict");
+        }
+        context.finish(&mut command)
+    };
+    insta::assert_snapshot!(shown(&ingest(true, false)), @r"
+    exit code: 0
+    ----- stdout -----
+    1 report with 2 attempts: 1 passed, 1 failed
+    run local/[RUN]
+    store: 1 kept for later (project p)
+    ----- stderr -----
+    warning: 1 report kept in `.flakewise/spool` instead of the history: failed to open the history at `store`: Not a directory (os error)
+    hint: the next ingest sends them; keep that folder between jobs
+    ");
+    assert_eq!(ingest(true, true).code, Some(22));
+    assert_eq!(ingest(false, false).code, Some(22));
+    // The store comes back: the next ingest of anything sends what waited.
+    std::fs::remove_file(context.path().join("store")).expect("removed");
+    context.write("junit.xml", pytest_report(2, &[("test_a", '.')]));
+    insta::assert_snapshot!(shown(&ingest(true, false)), @r"
+    exit code: 0
+    ----- stdout -----
+    1 report with 1 attempt: 1 passed
+    run local/[RUN]
+    store: 1 added, 1 sent from the spool (project p)
+    ----- stderr -----
+    ");
+    let count = context.run([
+        "sql",
+        "SELECT count(*) AS n FROM attempts",
+        "--store",
+        "store",
+        "--project",
+        "p",
+        "--format",
+        "csv",
+    ]);
+    assert_eq!(count.stdout, "n\r\n3\r\n");
+    let waiting = std::fs::read_dir(context.path().join(".flakewise/spool")).expect("there").count();
+    assert_eq!(waiting, 0);
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn a_read_only_store_is_spooled_for_too() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let context = context();
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    let store = context.path().join("store");
+    std::fs::create_dir(&store).expect("made");
+    std::fs::set_permissions(&store, std::fs::Permissions::from_mode(0o555)).expect("changed");
+    // Root may write anywhere; then there is nothing to show here.
+    if std::fs::write(store.join("probe"), "").is_ok() {
+        return;
+    }
+    let mut command = context.command();
+    command.args(["ingest", "junit.xml", "--project", "p", "--store", "store"]).env("CI", "true");
+    let output = context.finish(&mut command);
+    assert_eq!(output.code, Some(0));
+    assert!(output.stderr.contains("kept in"), "{}", output.stderr);
+}
+
+#[test]
+fn damaged_reports_are_read_as_far_as_they_go() {
+    let context = context();
+    let whole = pytest_report(1, &[("test_a", '.'), ("test_b", '.')]);
+    context.write("cut.xml", &whole[..whole.len() - 60]);
+    let output = context.run(["ingest", "cut.xml", "--project", "p"]);
+    assert!(output.stdout.contains("1 report with"), "{}", output.stdout);
+    assert!(output.stderr.contains("warning: cut.xml:1:"), "{}", output.stderr);
+    let strict = context.run(["ingest", "cut.xml", "--project", "p", "--strict"]);
+    assert_eq!(strict.code, Some(23));
+    context.write("noise.xml", "<testsuites \u{0} & <<<");
+    let output = context.run(["ingest", "noise.xml", "--project", "p"]);
+    assert_eq!(output.code, Some(23), "{}", output.stderr);
+}
+
+#[cfg(not(feature = "history"))]
+#[test]
+fn a_build_without_the_engine_spools() {
+    let context = context();
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    insta::assert_snapshot!(shown(&context.run(["ingest", "junit.xml", "--project", "p"])), @r"
+    exit code: 0
+    ----- stdout -----
+    1 report with 1 attempt: 1 passed
+    run local/[RUN]
+    .flakewise/history: 1 kept for later (project p)
+    ----- stderr -----
+    warning: 1 report kept in `.flakewise/spool` instead of the history: this build has no history engine
+    hint: the next ingest sends them; keep that folder between jobs
+    ");
+    let report = context.run(["report"]);
+    assert_eq!(report.code, Some(22));
+    assert!(report.stderr.contains("no history engine"), "{}", report.stderr);
+}
