@@ -1,0 +1,87 @@
+//! Long demonstrations, as commands anyone can run: `bench/rows`,
+//! `bench/ingest`, `bench/storm`, `bench/size`. Each prints what it measured
+//! with date and machine; `--short` is the version that CI runs, so that none
+//! of them can rot.
+#![expect(clippy::print_stdout, reason = "printing is what these commands are for")]
+
+mod generate;
+mod ingest;
+mod measure;
+mod rows;
+mod size;
+mod storm;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Long demonstrations of Flakewise
+#[derive(Parser)]
+struct Arguments {
+    /// The binary to measure; the one beside this one by default
+    #[arg(long, global = true)]
+    flakewise: Option<PathBuf>,
+    /// A small version, for CI
+    #[arg(long, global = true)]
+    short: bool,
+    /// Where everything random begins
+    #[arg(long, global = true, default_value_t = 20_261_115)]
+    seed: u64,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Ten million attempts: the report against bare DataFusion, and what `show` reads
+    Rows {
+        /// Keep the table in this folder, and use the one that is there
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
+    /// From XML to a committed table against parsing the XML alone
+    Ingest,
+    /// Many processes at once, and processes killed at random moments
+    Storm,
+    /// Size and start-up of the binary
+    Size,
+    /// The report's queries on bare files; run by `rows`
+    #[command(hide = true)]
+    Bare {
+        /// The list of files, as `rows` wrote it
+        list: PathBuf,
+    },
+    /// A bare pass over XML files; run by `ingest`
+    #[command(hide = true)]
+    BareXml {
+        /// The folder with the reports
+        folder: PathBuf,
+    },
+}
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let arguments = Arguments::parse();
+    let beside = || -> Outcome<PathBuf> {
+        let own = std::env::current_exe()?;
+        Ok(own.with_file_name("flakewise"))
+    };
+    let flakewise = arguments.flakewise.clone().map_or_else(beside, Ok)?;
+    let options = Options { flakewise, short: arguments.short, seed: arguments.seed };
+    match arguments.command {
+        Command::Rows { folder } => rows::run(&options, folder),
+        Command::Ingest => ingest::run(&options),
+        Command::Storm => storm::run(&options),
+        Command::Size => size::run(&options),
+        Command::Bare { list } => rows::bare(&list),
+        Command::BareXml { folder } => ingest::bare(&folder),
+    }
+}
+
+/// What every demonstration needs to know.
+struct Options {
+    flakewise: PathBuf,
+    short: bool,
+    seed: u64,
+}

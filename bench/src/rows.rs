@@ -1,0 +1,145 @@
+//! Ten million attempts: what a report costs beside the bare engine, and how
+//! little of the table one test's history needs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use flakewise_history::bare::bare_report;
+use flakewise_history::{History, MaintainOptions, StoreUrl};
+
+use crate::generate::{Generator, Scale};
+use crate::measure::{header, least, ratio, run as measured};
+use crate::{Options, Outcome};
+
+const PROJECT: &str = "bench";
+
+pub(crate) fn run(options: &Options, folder: Option<PathBuf>) -> Outcome<()> {
+    print!("{}", header("rows", options));
+    let scratch = tempfile::tempdir()?;
+    let folder = folder.unwrap_or_else(|| scratch.path().join("history"));
+    let scale = if options.short {
+        Scale { tests: 2_000, commits: 20, runs_per_commit: 5, attempts_per_run: 1_000, commits_per_day: 5 }
+    } else {
+        Scale {
+            tests: 20_000,
+            commits: 200,
+            runs_per_commit: 10,
+            attempts_per_run: 5_000,
+            commits_per_day: 10,
+        }
+    };
+    let (tests, commits) = (scale.tests, scale.commits);
+    let total = commits * scale.runs_per_commit * scale.attempts_per_run;
+    let mut generator = Generator::new(scale, options.seed);
+    let store = folder.to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
+    let history = History::new(StoreUrl::parse(&store)?, PROJECT);
+    println!("table    {total} attempts of {tests} tests on {commits} commits");
+    if !folder.exists() {
+        fill(&history, &mut generator, commits)?;
+    }
+    let (attempts, runs) = history.data_files()?;
+    let bytes: u64 =
+        attempts.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
+    println!("files    {}, {:.1} MB", attempts.len(), bytes as f64 / 1e6);
+
+    let list = scratch.path().join("files.txt");
+    let lines =
+        |paths: &[PathBuf]| paths.iter().map(|path| format!("{}\n", path.display())).collect::<String>();
+    std::fs::write(&list, format!("{}\n{}", lines(&attempts), lines(&runs)))?;
+    report(options, &store, &list)?;
+    show(
+        options,
+        &store,
+        &generator,
+        bytes,
+        if options.short { &[10, 100] } else { &[0, 10, 100, 1000, 10_000] },
+    )
+}
+
+fn fill(history: &History, generator: &mut Generator, commits: usize) -> Outcome<()> {
+    let start = Instant::now();
+    let mut writing = Duration::ZERO;
+    let mut rows = 0;
+    for number in 0..commits {
+        let batches = generator.commit(number);
+        let start = Instant::now();
+        rows += history.append(&batches)?.attempts_added;
+        writing += start.elapsed();
+    }
+    println!(
+        "append   {:.1} s for {commits} appends, {:.0} attempts/s (with generating: {:.1} s)",
+        writing.as_secs_f64(),
+        rows as f64 / writing.as_secs_f64(),
+        start.elapsed().as_secs_f64()
+    );
+    let start = Instant::now();
+    let options = MaintainOptions { dry_run: false, keep: Duration::ZERO };
+    for summary in history.maintain(&options, &|_, _, _| {})? {
+        println!(
+            "maintain {}: {} files to {}, {:.1} MB to {:.1} MB",
+            summary.table,
+            summary.files_before,
+            summary.files_after,
+            summary.bytes_before as f64 / 1e6,
+            summary.bytes_after.unwrap_or(0) as f64 / 1e6
+        );
+    }
+    println!("         in {:.1} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn report(options: &Options, store: &str, list: &Path) -> Outcome<()> {
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    let mut findings = 0;
+    for _ in 0..if options.short { 1 } else { 5 } {
+        let own = std::env::current_exe()?;
+        bare.push(measured(Command::new(own).arg("bare").arg(list))?.0);
+        let mut command = Command::new(&options.flakewise);
+        command.args(["report", "--format", "json", "--store", store, "--project", PROJECT]);
+        let (cost, text) = measured(&mut command)?;
+        findings =
+            serde_json::from_str::<serde_json::Value>(&text)?["findings"].as_array().map_or(0, Vec::len);
+        ours.push(cost);
+    }
+    let (ours, bare) = (least(&ours), least(&bare));
+    println!("\nreport, {findings} flaky tests found; least of the runs, taken in turn");
+    println!("                    CPU s   wall s");
+    println!("bare DataFusion    {:6.2}   {:6.2}", bare.cpu.as_secs_f64(), bare.wall.as_secs_f64());
+    println!("flakewise report   {:6.2}   {:6.2}", ours.cpu.as_secs_f64(), ours.wall.as_secs_f64());
+    println!(
+        "ratio              {:6.2}   {:6.2}   (bound 1.25)",
+        ratio(ours.cpu, bare.cpu),
+        ratio(ours.wall, bare.wall)
+    );
+    Ok(())
+}
+
+/// The same queries by the bare engine, as a process of its own.
+pub(crate) fn bare(list: &Path) -> Outcome<()> {
+    let text = std::fs::read_to_string(list)?;
+    let (attempts, runs) = text.split_once("\n\n").ok_or("the list has two parts")?;
+    let paths = |text: &str| text.lines().map(PathBuf::from).collect::<Vec<_>>();
+    let rows = bare_report(&paths(attempts), &paths(runs))?;
+    println!("{rows:?}");
+    Ok(())
+}
+
+fn show(options: &Options, store: &str, generator: &Generator, bytes: u64, ranks: &[usize]) -> Outcome<()> {
+    println!("\nshow TEST, bytes read by the whole process, log and footers included; the table has {bytes}");
+    println!("rank of the test   attempts   bytes read   share   CPU s");
+    for rank in ranks {
+        let test = generator.test(*rank).as_str();
+        let mut command = Command::new(&options.flakewise);
+        command.args(["show", test, "--format", "json", "--store", store, "--project", PROJECT]);
+        let (cost, text) = measured(&mut command)?;
+        let attempts = serde_json::from_str::<serde_json::Value>(&text)?["attempts"].as_u64().unwrap_or(0);
+        println!(
+            "{rank:>16}   {attempts:>8}   {:>10}   {:>4.2} %   {:.2}",
+            cost.read,
+            100.0 * cost.read as f64 / bytes as f64,
+            cost.cpu.as_secs_f64()
+        );
+    }
+    Ok(())
+}
