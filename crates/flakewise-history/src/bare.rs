@@ -52,7 +52,7 @@ pub fn bare_report(attempts: &[PathBuf], runs: &[PathBuf]) -> Result<[usize; 3],
                 .await
                 .map_err(HistoryError::query)?
                 .iter()
-                .map(|batch| batch.num_rows())
+                .map(deltalake::arrow::array::RecordBatch::num_rows)
                 .sum();
         }
         Ok(rows)

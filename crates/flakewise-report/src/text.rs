@@ -25,7 +25,7 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     let window = report.window.map_or_else(String::new, |(first, last)| {
         if first == last { format!(" on {first}") } else { format!(" from {first} to {last}") }
     });
-    let scope = format!("{} in {}{window}", count(report.attempts, "attempt"), count(report.runs, "run"),);
+    let scope = format!("{} in {}{window}", count(report.attempts, "attempt"), count(report.runs, "run"));
     if report.findings.is_empty() {
         writeln!(out, "{} in {scope}", styled(GOOD, "no flaky test found"))?;
     } else {

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(spool.waiting().expect("empty").len(), 0);
         let path = spool.put("acme/shop", &batch()).expect("kept");
         assert_eq!(spool.put("acme/shop", &batch()).expect("kept"), path, "the same batch is one file");
-        assert_eq!(spool.waiting().expect("listed"), [path.clone()]);
+        assert_eq!(spool.waiting().expect("listed"), std::slice::from_ref(&path));
         assert_eq!(spool.read(&path).expect("read"), Spooled { project: "acme/shop".into(), batch: batch() });
         spool.remove(&path).expect("removed");
         spool.remove(&path).expect("removing twice is fine");

@@ -1,6 +1,7 @@
 //! The history as its users see it, on real tables in scratch folders.
 
 mod append;
+mod formats;
 mod maintain;
 mod report;
 mod show;

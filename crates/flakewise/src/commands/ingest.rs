@@ -30,7 +30,7 @@ const SHOWN_ISSUES: usize = 5;
 
 pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let on_ci = variable("CI").is_some_and(|value| value != "false" && value != "0");
-    let context = Context::new(arguments, Ci::detect(&variable), &Git::discover(), on_ci);
+    let context = Context::new(arguments, Ci::detect(&variable).as_ref(), &Git::discover(), on_ci);
     let paths = find_reports(&arguments.paths)?;
     let bar = printer.progress(paths.len() as u64, "reading");
     let sources = identify(&paths, context.run.as_deref())?;
@@ -53,7 +53,7 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
             show_issues(&report.source, &issues, printer);
             reports.push(report);
         }
-        sender.send(Batch { run: Arc::clone(&run), reports }, &mut summary)?;
+        sender.send(&Batch { run: Arc::clone(&run), reports }, &mut summary)?;
     }
     bar.finish_and_clear();
     printer.data(&match arguments.format {
@@ -258,11 +258,11 @@ impl Sender {
     }
 
     #[cfg(feature = "history")]
-    fn send(&self, batch: Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
+    fn send(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
         // Once the store has failed it is not tried again in this ingest: what
         // follows must not wait for it too.
         if summary.store_trouble.is_none() {
-            match self.history.append(std::slice::from_ref(&batch)) {
+            match self.history.append(std::slice::from_ref(batch)) {
                 Ok(appended) => {
                     summary.reports_added += appended.reports_added;
                     summary.reports_known += appended.reports_known;
@@ -272,7 +272,7 @@ impl Sender {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.keep(&batch, summary)
+        self.keep(batch, summary)
     }
 
     #[cfg(not(feature = "history"))]
@@ -282,10 +282,10 @@ impl Sender {
     }
 
     #[cfg(not(feature = "history"))]
-    fn send(&self, batch: Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
+    fn send(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
         summary.no_engine = true;
         summary.store_trouble = Some("this build has no history engine".to_owned());
-        self.keep(&batch, summary)
+        self.keep(batch, summary)
     }
 
     fn keep(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {

@@ -26,16 +26,16 @@ pub(crate) struct Context {
 
 impl Context {
     /// Puts together what flags say, then CI, then git.
-    pub(crate) fn new(arguments: &IngestArguments, ci: Option<Ci>, git: &Git, on_ci: bool) -> Self {
+    pub(crate) fn new(arguments: &IngestArguments, ci: Option<&Ci>, git: &Git, on_ci: bool) -> Self {
         let mut variant = Variant::default().with("os", std::env::consts::OS);
-        if let Some(job) = ci.as_ref().and_then(|ci| ci.job.as_deref()) {
+        if let Some(job) = ci.and_then(|ci| ci.job.as_deref()) {
             variant = variant.with("job", job);
         }
         for (key, value) in &arguments.variant {
             variant = variant.with(key, value);
         }
         let given = arguments.commit.clone();
-        let from_ci = ci.as_ref().and_then(|ci| ci.commit.clone());
+        let from_ci = ci.and_then(|ci| ci.commit.clone());
         // A CI system checks out what it names; build steps that touch tracked
         // files are its own business. Elsewhere a modified work tree means that
         // the commit does not say which code ran.
@@ -46,12 +46,12 @@ impl Context {
             branch: arguments
                 .branch
                 .clone()
-                .or_else(|| ci.as_ref().and_then(|ci| ci.branch.clone()))
+                .or_else(|| ci.and_then(|ci| ci.branch.clone()))
                 .or_else(|| git.branch.clone()),
             variant,
-            run: arguments.run.clone().or_else(|| ci.as_ref().map(|ci| ci_run(ci, arguments))),
-            provider: ci.as_ref().map(|ci| ci.provider),
-            url: ci.as_ref().and_then(|ci| ci.url.clone()),
+            run: arguments.run.clone().or_else(|| ci.map(|ci| ci_run(ci, arguments))),
+            provider: ci.map(|ci| ci.provider),
+            url: ci.and_then(|ci| ci.url.clone()),
             on_ci: on_ci || ci.is_some(),
         }
     }

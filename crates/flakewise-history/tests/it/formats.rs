@@ -1,0 +1,93 @@
+//! Tables written by other versions.
+
+use std::path::Path;
+
+use flakewise_history::{HistoryError, ReportOptions};
+use flakewise_model::Outcome::{Failed, Passed};
+use flakewise_testkit::BatchBuilder;
+
+use crate::{count, open, scratch};
+
+/// Copies a frozen store, so that it stays as it is.
+fn thawed(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("made");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name), folder.path());
+    folder
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("the frozen store is in the repository") {
+        let entry = entry.expect("readable");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("known").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+/// What the frozen stores hold. `FLAKEWISE_FREEZE=1` makes the one of today's
+/// format anew; those of older formats are never touched.
+fn batches() -> Vec<flakewise_model::Batch> {
+    (0..4)
+        .map(|number| {
+            BatchBuilder::new(&format!("r{number}"), &format!("c{}", number / 2), 12 * number)
+                .bystanders(10)
+                .attempt("test_flaky", if number == 1 { Failed } else { Passed })
+                .build()
+        })
+        .collect()
+}
+
+#[test]
+fn format_1_is_read_and_appended_to() {
+    if std::env::var_os("FLAKEWISE_FREEZE").is_some() {
+        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/format-1");
+        let (folder, history) = scratch();
+        history.append(&batches()).expect("written");
+        copy(folder.path(), &target);
+    }
+    let folder = thawed("format-1");
+    let history = open(&folder);
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!((report.runs, report.attempts), (4, 44));
+    assert_eq!(report.findings.len(), 1);
+    assert_eq!(report.findings[0].test.name(), "test_flaky");
+    let again = history.append(&batches()).expect("written");
+    assert_eq!((again.reports_added, again.reports_known), (0, 4), "ids of reports have not changed");
+    let more = BatchBuilder::new("new", "c9", 48).attempt("test_flaky", Passed).build();
+    history.append(&[more]).expect("written");
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 45);
+}
+
+#[test]
+fn a_column_an_old_table_lacks_is_null_until_it_is_added() {
+    let (folder, history) = scratch();
+    history.append(&[BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build()]).expect("written");
+    let log = folder.path().join("acme~shop/attempts/_delta_log");
+    let path = log.join("00000000000000000000.json");
+    let text = std::fs::read_to_string(&path).expect("there");
+    let field = r#"{\"name\":\"worker\",\"type\":\"string\",\"nullable\":true,\"metadata\":{}},"#;
+    let older = text.replace(field, "");
+    assert_ne!(older, text, "the schema is where we think");
+    std::fs::write(&path, older).expect("written");
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts WHERE worker IS NULL"), 1);
+    history.append(&[BatchBuilder::new("r2", "c1", 1).attempt("test_a", Passed).build()]).expect("evolved");
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts WHERE worker IS NULL"), 2);
+    let fresh = std::fs::read_to_string(log.join("00000000000000000002.json")).expect("the column was added");
+    assert!(fresh.contains("worker"), "{fresh}");
+}
+
+#[test]
+fn a_later_format_is_refused_with_advice() {
+    let (folder, history) = scratch();
+    history.append(&[BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build()]).expect("written");
+    let path = folder.path().join("acme~shop/attempts/_delta_log/00000000000000000000.json");
+    let text = std::fs::read_to_string(&path).expect("there");
+    std::fs::write(&path, text.replace(r#""flakewise.format":"1""#, r#""flakewise.format":"99""#))
+        .expect("written");
+    let error = history.report(&ReportOptions::default()).expect_err("from the future");
+    assert!(matches!(error, HistoryError::NewerFormat { found: 99, .. }), "{error:?}");
+}
