@@ -19,7 +19,7 @@ pub(crate) struct Column {
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Text with few distinct values per file.
+    /// Text with few distinct values, compared to the rows of a file.
     Label,
     /// Text.
     Text,
@@ -43,7 +43,7 @@ const fn optional(name: &'static str, kind: Kind) -> Column {
 pub(crate) const ATTEMPTS: &[Column] = &[
     column("project", Kind::Label),
     column("day", Kind::Date),
-    column("test", Kind::Text),
+    column("test", Kind::Label),
     column("variant", Kind::Label),
     column("run", Kind::Label),
     column("report", Kind::Label),

@@ -1,12 +1,11 @@
 //! Rows to Parquet files, and the log actions that add them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
 use deltalake::arrow::array::{
-    AsArray as _, BooleanArray, Date32Array, DictionaryArray, Int32Array, Int64Array, RecordBatch,
-    StringArray, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondArray,
+    ArrayAccessor as _, AsArray as _, BooleanArray, Date32Array, DictionaryArray, Int32Array, Int64Array,
+    RecordBatch, StringArray, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondArray,
 };
 use deltalake::arrow::datatypes::{Date32Type, Int32Type, TimestampMicrosecondType};
 use deltalake::kernel::Add;
@@ -15,8 +14,9 @@ use deltalake::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use deltalake::parquet::basic::{Compression, ZstdLevel};
 use deltalake::parquet::errors::ParquetError;
 use deltalake::parquet::file::properties::{EnabledStatistics, WriterProperties};
-use deltalake::parquet::schema::types::ColumnPath;
 use flakewise_model::{Attempt, Batch, Outcome, Phase, ReportBatch, Timestamp};
+use hashbrown::HashMap;
+use rayon::prelude::*;
 
 use crate::columns::{ATTEMPTS, RUNS, written_schema};
 
@@ -36,40 +36,60 @@ pub(crate) type Selection<'a> = Vec<(&'a Batch, &'a ReportBatch)>;
 
 /// The attempts of some reports, one file per day, each sorted by test.
 pub(crate) fn attempt_files(project: &str, selection: &Selection<'_>) -> Result<Vec<DataFile>, ParquetError> {
-    let mut rows: Vec<AttemptRow<'_>> = selection
-        .iter()
-        .enumerate()
-        .flat_map(|(report, (_, batch))| {
-            batch.attempts.iter().enumerate().map(move |(ordinal, attempt)| AttemptRow {
-                started: attempt.started_or_run(),
-                attempt,
+    // Comparing ids is what sorting costs. Reports repeat the same tests, so
+    // every distinct id is ranked once and rows are sorted by numbers.
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut tests: Vec<&str> = Vec::new();
+    let mut rows: Vec<AttemptRow<'_>> =
+        Vec::with_capacity(selection.iter().map(|(_, report)| report.attempts.len()).sum());
+    for (report, (_, batch)) in selection.iter().enumerate() {
+        for (ordinal, attempt) in batch.attempts.iter().enumerate() {
+            let test = *numbers.entry(attempt.test.as_str()).or_insert_with_key(|test| {
+                tests.push(test);
+                u32::try_from(tests.len() - 1).expect("a batch has fewer than 2^32 tests")
+            });
+            let started = attempt.started_or_run();
+            rows.push(AttemptRow {
+                day: day_number(started),
+                test,
+                started: started.timestamp_micros(),
                 report: index(report),
                 ordinal: index(ordinal),
-            })
-        })
-        .collect();
-    rows.sort_by(|left, right| {
-        (day(left.started), left.attempt.test.as_str(), left.started, left.report, left.ordinal).cmp(&(
-            day(right.started),
-            right.attempt.test.as_str(),
-            right.started,
-            right.report,
-            right.ordinal,
-        ))
-    });
-    rows.chunk_by(|left, right| day(left.started) == day(right.started))
-        .map(|rows| encode(&[attempt_rows(project, selection, rows)]))
-        .collect()
+                attempt,
+            });
+        }
+    }
+    let mut order: Vec<u32> = (0..u32::try_from(tests.len()).expect("counted above")).collect();
+    order.sort_unstable_by_key(|test| tests[*test as usize]);
+    let mut ranks = vec![0; tests.len()];
+    for (rank, test) in order.iter().enumerate() {
+        ranks[*test as usize] = u32::try_from(rank).expect("counted above");
+    }
+    for row in &mut rows {
+        row.test = ranks[row.test as usize];
+    }
+    rows.sort_unstable_by_key(|row| (row.day, row.test, row.started, row.report, row.ordinal));
+    let tests = StringArray::from_iter_values(order.iter().map(|test| tests[*test as usize]));
+    let days: Vec<_> = rows.chunk_by(|left, right| left.day == right.day).collect();
+    days.into_par_iter().map(|rows| encode(&[attempt_rows(project, selection, &tests, rows)])).collect()
 }
 
 struct AttemptRow<'a> {
-    started: Timestamp,
-    attempt: &'a Attempt,
+    day: i32,
+    /// The rank of its test among all in the batch.
+    test: u32,
+    started: i64,
     report: i32,
     ordinal: i32,
+    attempt: &'a Attempt,
 }
 
-fn attempt_rows(project: &str, selection: &Selection<'_>, rows: &[AttemptRow<'_>]) -> RecordBatch {
+fn attempt_rows(
+    project: &str,
+    selection: &Selection<'_>,
+    tests: &StringArray,
+    rows: &[AttemptRow<'_>],
+) -> RecordBatch {
     let of_report = |value: &dyn Fn(&Batch, &ReportBatch) -> Option<String>| {
         let values: Vec<_> = selection.iter().map(|(batch, report)| value(batch, report)).collect();
         Arc::new(keyed(rows.iter().map(|row| Some(row.report)), &values))
@@ -81,10 +101,8 @@ fn attempt_rows(project: &str, selection: &Selection<'_>, rows: &[AttemptRow<'_>
         }
         Arc::new(builder.finish())
     };
-    let mut tests = StringBuilder::with_capacity(rows.len(), rows.len() * 64);
     let mut messages = StringBuilder::new();
     for row in rows {
-        tests.append_value(row.attempt.test.as_str());
         messages.append_option(row.attempt.failure.as_ref().map(|failure| failure.message.as_str()));
     }
     let outcomes: Vec<_> = Outcome::ALL.iter().map(|outcome| Some(outcome.name().to_owned())).collect();
@@ -94,8 +112,11 @@ fn attempt_rows(project: &str, selection: &Selection<'_>, rows: &[AttemptRow<'_>
         written_schema(ATTEMPTS),
         vec![
             of_report(&|_, _| Some(project.to_owned())),
-            Arc::new(rows.iter().map(|row| Some(day_number(row.started))).collect::<Date32Array>()),
-            Arc::new(tests.finish()),
+            Arc::new(rows.iter().map(|row| Some(row.day)).collect::<Date32Array>()),
+            Arc::new(DictionaryArray::new(
+                rows.iter().map(|row| i32::try_from(row.test).ok()).collect::<Int32Array>(),
+                Arc::new(tests.clone()),
+            )),
             of_report(&|batch, _| Some(batch.run.variant.to_string())),
             of_report(&|batch, _| Some(batch.run.id.to_string())),
             of_report(&|_, report| Some(report.id.to_string())),
@@ -178,13 +199,13 @@ fn run_rows(project: &str, rows: &[(&Batch, &ReportBatch, Tally)], now: Timestam
             count(&|tally| tally.failed),
             count(&|tally| tally.attempts),
             label(&|batch| Some(batch.run.variant.to_string())),
-            times(rows.iter().map(|(.., tally)| tally.started)),
+            times(rows.iter().map(|(.., tally)| tally.started.timestamp_micros())),
             label(&|batch| batch.run.commit.clone()),
             Arc::new(rows.iter().map(|(batch, ..)| Some(batch.run.dirty)).collect::<BooleanArray>()),
             label(&|batch| batch.run.branch.clone()),
             label(&|batch| batch.run.provider.clone()),
             text(&|batch, _| batch.run.url.clone()),
-            times(rows.iter().map(|_| now)),
+            times(rows.iter().map(|_| now.timestamp_micros())),
         ],
     )
     .expect("the columns follow the schema")
@@ -216,19 +237,25 @@ fn tally(batch: &Batch, report: &ReportBatch) -> Tally {
 /// Writes rows of one day, sorted by test, as one Parquet file.
 pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> {
     let first = &batches[0];
-    let unindexed = |builder: deltalake::parquet::file::properties::WriterPropertiesBuilder, name: &str| {
-        builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::None)
-    };
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level")))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_write_batch_size(PAGE_ROWS)
+        // Bounds per page serve to find one test; those of other columns would
+        // only make every file's end longer.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_column_statistics_enabled("test".into(), EnabledStatistics::Page)
         // Ids of one suite share long prefixes: cut bounds would prune nothing.
         .set_column_index_truncate_length(None)
         .set_statistics_truncate_length(None);
     for name in ["failure_message", "source", "url"] {
-        properties = unindexed(properties, name);
+        properties = properties.set_column_statistics_enabled(name.into(), EnabledStatistics::None);
+    }
+    // A dictionary of nearly distinct values is as long as the column, and must
+    // be read whole for a single row.
+    for name in ["duration_us", "failure_message", "ordinal", "position"] {
+        properties = properties.set_column_dictionary_enabled(name.into(), false);
     }
     let options =
         ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
@@ -276,7 +303,7 @@ impl Bounds {
                 None => (low, high),
             });
         }
-        use deltalake::arrow::compute::{max, max_string, min, min_string};
+        use deltalake::arrow::compute::{max, min};
         self.rows += batch.num_rows();
         let column = |name| batch.column_by_name(name);
         if let Some(days) = column("day").and_then(|array| array.as_primitive_opt::<Date32Type>())
@@ -290,10 +317,13 @@ impl Bounds {
         {
             widen(&mut self.started, low, high);
         }
-        if let Some(tests) = column("test").and_then(|array| array.as_string_opt::<i32>())
-            && let (Some(low), Some(high)) = (min_string(tests), max_string(tests))
+        // Rows are sorted by test: the first and the last are the bounds.
+        if let Some(tests) = column("test").and_then(|array| array.as_dictionary_opt::<Int32Type>())
+            && let Some(tests) = tests.downcast_dict::<StringArray>()
+            && batch.num_rows() > 0
         {
-            widen(&mut self.test, low.to_owned(), high.to_owned());
+            let at = |row: usize| tests.value(row).to_owned();
+            widen(&mut self.test, at(0), at(batch.num_rows() - 1));
         }
     }
 
@@ -348,13 +378,8 @@ fn keyed(keys: impl Iterator<Item = Option<i32>>, values: &[Option<String>]) -> 
     DictionaryArray::new(keys, Arc::new(StringArray::from(distinct)))
 }
 
-fn times(values: impl Iterator<Item = Timestamp>) -> Arc<TimestampMicrosecondArray> {
-    Arc::new(
-        values
-            .map(|value| Some(value.timestamp_micros()))
-            .collect::<TimestampMicrosecondArray>()
-            .with_timezone("UTC"),
-    )
+fn times(micros: impl Iterator<Item = i64>) -> Arc<TimestampMicrosecondArray> {
+    Arc::new(micros.map(Some).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
 }
 
 fn index(value: usize) -> i32 {

@@ -132,8 +132,8 @@ impl Queries {
             "attempts"
         };
         let failed = format!("outcome IN {FAILURES}");
-        // Only tests that ever failed are of interest, and they are few: finding
-        // them first saves grouping all the others by revision.
+        // Only tests that ever failed outside an outage are of interest, and they
+        // are few: finding them first saves grouping all the others by revision.
         let revisions = format!(
             "SELECT test, variant, branch, CASE WHEN dirty THEN NULL ELSE commit END AS revision,
                     CASE WHEN dirty OR commit IS NULL THEN run END AS run,
@@ -142,7 +142,7 @@ impl Queries {
                     min(started_at) AS first, max(started_at) AS last
              FROM {from}
              WHERE outcome <> 'skipped' {window}
-               AND test IN (SELECT DISTINCT test FROM attempts WHERE {failed} {window})
+               AND test IN (SELECT DISTINCT test FROM {from} WHERE {failed} {window})
              GROUP BY 1, 2, 3, 4, 5"
         );
         let costs = format!(

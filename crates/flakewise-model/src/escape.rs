@@ -7,12 +7,24 @@
 
 use std::fmt::Write as _;
 
+/// Bytes that are special in no form, which is nearly all there is in an id.
+static ORDINARY: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] =
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b' ');
+        byte += 1;
+    }
+    table
+};
+
 /// Appends `text` to `out`, escaping `special` characters.
 pub(crate) fn escape_into(out: &mut String, text: &str, special: &[u8]) {
     // Ids are built once per attempt read, so the common case, nothing to
     // escape, is one scan and one copy.
-    let plain = |byte: u8| byte >= 0x20 && byte != 0x7f && byte != b'\\' && !special.contains(&byte);
-    if text.bytes().all(|byte| plain(byte) && byte < 0x80) {
+    let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'\\' && !special.contains(&byte);
+    if text.bytes().all(|byte| ORDINARY[usize::from(byte)] || plain(byte)) {
         out.push_str(text);
         return;
     }

@@ -154,22 +154,27 @@ fn project_frames(trace: &str) -> Vec<String> {
         captures.name("py_file").is_some()
             || captures.name("file").and_then(|file| file.as_str().rsplit('.').next()) == Some("py")
     };
-    let frames = |text: &str, python: bool| -> Vec<String> {
-        FRAME
-            .captures_iter(text)
-            .filter(|captures| innermost_last(captures) == python)
-            .filter_map(|captures| frame(&captures))
-            .collect()
+    // A trace is mostly source and messages: only lines with a place in them
+    // are looked at, and no more of them than are asked for.
+    let frame_in = |line: &str, python: bool| {
+        let captures = FRAME.captures(line).filter(|captures| innermost_last(captures) == python)?;
+        frame(&captures)
     };
-    let mut python = frames(end, true);
+    let lines = |text| str::lines(text).filter(|line| has_place(line));
+    let python: Vec<_> = lines(end).rev().filter_map(|line| frame_in(line, true)).take(FRAMES).collect();
     if !python.is_empty() {
-        python.reverse();
-        python.truncate(FRAMES);
         return python;
     }
-    let mut others = frames(start, false);
-    others.truncate(FRAMES);
-    others
+    lines(start).filter_map(|line| frame_in(line, false)).take(FRAMES).collect()
+}
+
+/// Whether a line may be a frame: it has a `:12`, a `", line 12`, or a
+/// `Cart.java)`.
+fn has_place(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    bytes.windows(2).any(|pair| pair[0] == b':' && pair[1].is_ascii_digit())
+        || line.contains("\", line ")
+        || (line.contains("at ") && line.contains(')'))
 }
 
 /// One frame as `file function`, unless it belongs to somebody else's code.
