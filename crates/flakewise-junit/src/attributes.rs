@@ -71,38 +71,30 @@ impl<'a> Iterator for Attributes<'a> {
         let end = rest.bytes().position(|byte| byte == b'=' || is_space(byte)).unwrap_or(rest.len());
         let name = &rest[..end];
         // Nearly everybody writes `name="value"` without a space in between.
-        let value = match rest.as_bytes().get(end..end + 2) {
-            Some(b"=\"") => &rest[end + 1..],
-            _ => {
-                let after = without_spaces(&rest[end..]);
-                let Some(value) = after.strip_prefix('=') else {
-                    // No value at all. It may be the rest of a value with a
-                    // quote inside, so the tag is not to be trusted.
-                    self.broken = true;
-                    self.rest = after;
-                    return Some(Attribute { name, raw: "" });
-                };
-                without_spaces(value)
-            }
-        };
-        let raw = match value.as_bytes().first() {
-            Some(&mark @ (b'"' | b'\'')) => {
-                let inside = &value[1..];
-                if let Some(end) = memchr(mark, inside.as_bytes()) {
-                    self.rest = &inside[end + 1..];
-                    &inside[..end]
-                } else {
-                    self.broken = true;
-                    self.rest = "";
-                    inside
-                }
-            }
-            _ => {
+        let value = if rest.as_bytes().get(end..end + 2) == Some(b"=\"") {
+            &rest[end + 1..]
+        } else {
+            let after = without_spaces(&rest[end..]);
+            let Some(value) = after.strip_prefix('=') else {
+                // No value at all. It may be the rest of a value with a quote
+                // inside, so the tag is not to be trusted.
                 self.broken = true;
-                let end = value.bytes().position(is_space).unwrap_or(value.len());
-                self.rest = &value[end..];
-                &value[..end]
-            }
+                self.rest = after;
+                return Some(Attribute { name, raw: "" });
+            };
+            without_spaces(value)
+        };
+        let raw = if let Some(&mark @ (b'"' | b'\'')) = value.as_bytes().first() {
+            let inside = &value[1..];
+            let end = memchr(mark, inside.as_bytes());
+            self.broken |= end.is_none();
+            self.rest = end.map_or("", |end| &inside[end + 1..]);
+            &inside[..end.unwrap_or(inside.len())]
+        } else {
+            self.broken = true;
+            let end = value.bytes().position(is_space).unwrap_or(value.len());
+            self.rest = &value[end..];
+            &value[..end]
         };
         Some(Attribute { name, raw })
     }

@@ -134,6 +134,11 @@ impl<'r> Attempts<'r> {
         Self { run, list: Vec::new(), counts: Counts::default() }
     }
 
+    /// Makes room for attempts to come.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.list.reserve(count);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }

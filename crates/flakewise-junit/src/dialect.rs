@@ -207,7 +207,7 @@ impl Signs {
             Dialect::Node
         } else if case.has_result && case.has_status {
             Dialect::GoogleTest
-        } else if case.has_class && case.has_assertions {
+        } else if !case.class.is_empty() && case.has_assertions {
             Dialect::PhpUnit
         } else if has_extension(case.file, "py") {
             Dialect::Pytest
@@ -233,7 +233,7 @@ pub(crate) struct CaseSigns<'a> {
     pub(crate) name: &'a str,
     pub(crate) classname: &'a str,
     pub(crate) file: &'a str,
-    pub(crate) has_class: bool,
+    pub(crate) class: &'a str,
     pub(crate) has_status: bool,
     pub(crate) has_result: bool,
     pub(crate) has_assertions: bool,

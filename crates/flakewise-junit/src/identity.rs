@@ -196,37 +196,36 @@ fn prefix(dialect: Dialect, suites: &[SuiteNames], case: CaseNames<'_>) -> TestI
 
 /// Adds the name, taken apart as the dialect has it.
 fn finish(dialect: Dialect, prefix: &TestIdBuilder, name: &str) -> TestId {
-    let prefix = prefix.clone();
     match dialect {
         Dialect::Pytest => match bracketed(name) {
-            Some((name, parameters)) => prefix.finish(name, Some(parameters)),
-            None => prefix.finish(name, None),
+            Some((name, parameters)) => prefix.test(name, Some(parameters)),
+            None => prefix.test(name, None),
         },
         Dialect::Surefire | Dialect::Gradle | Dialect::Java => {
             let (name, parameters) = java_name(name);
-            prefix.finish(name, parameters)
+            prefix.test(name, parameters)
         }
         Dialect::Unittest => match name.split_once(' ') {
-            Some((name, case)) => prefix.finish(name, Some(case)),
-            None => prefix.finish(name, None),
+            Some((name, case)) => prefix.test(name, Some(case)),
+            None => prefix.test(name, None),
         },
         Dialect::Go | Dialect::GoogleTest | Dialect::Catch2 => match name.split_once('/') {
-            Some((name, case)) if !name.is_empty() => prefix.finish(name, Some(case)),
-            _ => prefix.finish(name, None),
+            Some((name, case)) if !name.is_empty() => prefix.test(name, Some(case)),
+            _ => prefix.test(name, None),
         },
-        Dialect::Nextest => nested(prefix, name, "::"),
-        Dialect::Vitest => nested(prefix, name, " > "),
-        Dialect::Playwright => nested(prefix, name, " › "),
+        Dialect::Nextest => nested(prefix.clone(), name, "::"),
+        Dialect::Vitest => nested(prefix.clone(), name, " > "),
+        Dialect::Playwright => nested(prefix.clone(), name, " › "),
         Dialect::PhpUnit => match name.split_once(" with data set ") {
-            Some((name, set)) => prefix.finish(name, Some(data_set(set))),
-            None => prefix.finish(name, None),
+            Some((name, set)) => prefix.test(name, Some(data_set(set))),
+            None => prefix.test(name, None),
         },
         Dialect::Flakewise
         | Dialect::Jest
         | Dialect::CTest
         | Dialect::RSpec
         | Dialect::Node
-        | Dialect::Unknown => prefix.finish(name, None),
+        | Dialect::Unknown => prefix.test(name, None),
     }
 }
 
@@ -269,7 +268,7 @@ fn python_prefix(scheme: &str, classname: &str, file: &str) -> TestIdBuilder {
         let module = portable_path(file, classname);
         let dotted = module.strip_suffix(".py").unwrap_or(&module).replace('/', ".");
         let classes = match classname.strip_prefix(&dotted) {
-            Some(rest) if rest.is_empty() => &[],
+            Some("") => &[],
             Some(rest) if rest.starts_with('.') => {
                 let count = rest.matches('.').count();
                 &parts[parts.len() - count..]

@@ -266,7 +266,9 @@ impl Issues {
     /// Adds an issue of which one per document says enough.
     pub(crate) fn add_once(&mut self, here: &Here<'_>, kind: IssueKind) {
         let same = |issue: &Issue| match (&issue.kind, &kind) {
-            (IssueKind::Unescaped { character: left }, IssueKind::Unescaped { character: right }) => left == right,
+            (IssueKind::Unescaped { character: left }, IssueKind::Unescaped { character: right }) => {
+                left == right
+            }
             (left, right) => std::mem::discriminant(left) == std::mem::discriminant(right),
         };
         if !self.list.iter().any(same) {

@@ -22,6 +22,9 @@ const RECOVERIES: usize = 16;
 /// An `&` this close to the end of the window may begin an entity.
 const ENTITY_LENGTH: usize = 32;
 
+/// What is kept of a name that is over the limit for a whole tag.
+const NAME_LENGTH: usize = 64;
+
 /// What a `<` begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Construct {
@@ -160,11 +163,13 @@ fn lex_from(
             }
             Ok(Event::GeneralRef(reference)) => reference_text(here, &reference, collector),
             Ok(Event::CData(data)) => collector.text(here, &data),
-            Ok(Event::DocType(_)) => collector.issue_once(here, IssueKind::DocumentType),
             Ok(Event::Decl(_) | Event::Comment(_) | Event::PI(_)) => {}
             Ok(Event::Eof) => return Stop::At(bytes.len()),
-            // A document type without a name; `quick-xml` goes on after it.
-            Err(quick_xml::Error::IllFormed(_)) => collector.issue_once(here, IssueKind::DocumentType),
+            // The error is a document type without a name, after which
+            // `quick-xml` goes on.
+            Ok(Event::DocType(_)) | Err(quick_xml::Error::IllFormed(_)) => {
+                collector.issue_once(here, IssueKind::DocumentType);
+            }
             Err(_) if !last => return Stop::At(start),
             Err(_) => match Construct::of(&bytes[start..]) {
                 Construct::Tag => return Stop::Unclosed(start),
@@ -256,7 +261,7 @@ impl Oversized {
             }
             Self::Tag(shortener) => match shortener.feed(window, limits) {
                 Some(read) => {
-                    shortener.finish(collector);
+                    shortener.finish(limits, collector);
                     (read, true)
                 }
                 None => (window.len(), false),
@@ -285,12 +290,11 @@ fn skip_document_type(window: &[u8], quote: &mut Option<u8>, inside: &mut bool) 
     for (at, byte) in window.iter().enumerate() {
         match (*quote, *byte) {
             (Some(open), byte) if open == byte => *quote = None,
-            (Some(_), _) => {}
             (None, b'"' | b'\'') => *quote = Some(*byte),
             (None, b'[') => *inside = true,
             (None, b']') => *inside = false,
             (None, b'>') if !*inside => return Some(at + 1),
-            (None, _) => {}
+            _ => {}
         }
     }
     None
@@ -340,10 +344,12 @@ impl Shortener {
             if let Some(last) = outside.bytes().last() {
                 self.slash = last == b'/';
             }
-            // One byte over the limit shows the collector that it was reached.
-            self.full |= self.kept.len() + outside.len() > limits.tag + 1;
+            self.full |= self.kept.len() + outside.len() > limits.tag;
             if !self.full {
                 self.kept.push_str(outside);
+            } else if self.kept.is_empty() {
+                // So much of the name that it is a tag.
+                self.kept.push_str(&outside[..outside.floor_char_boundary(NAME_LENGTH)]);
             }
             let end = end?;
             at = end + 1;
@@ -372,12 +378,13 @@ impl Shortener {
     }
 
     /// Hands the shortened tag on.
-    fn finish(&mut self, collector: &mut Collector<'_>) {
+    fn finish(&mut self, limits: &Limits, collector: &mut Collector<'_>) {
+        let here = Here::new("", self.place);
         if self.swallowed {
-            let here = Here::new("", self.place);
             collector.issue(&here, IssueKind::SwallowedMarkup { attribute: "…".into() });
         }
         if self.full {
+            collector.issue_once(&here, IssueKind::LongTag { limit: limits.tag });
             // Of what stands outside the quotes, only white space can be here.
             self.kept.push_str(if self.slash { " /" } else { " " });
         }

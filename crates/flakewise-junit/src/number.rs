@@ -52,6 +52,10 @@ pub(crate) fn number(mut attempts: Vec<Attempt>, dialect: Dialect, counts: Count
     if dialect == Dialect::Flakewise {
         return number_ours(attempts);
     }
+    for attempt in attempts.iter_mut().filter(|attempt| attempt.number == 0) {
+        // Of a report of our own that follows somebody else's.
+        attempt.number = 1;
+    }
     let mut doubles = Vec::new();
     let mut seen = Seen::with_capacity(attempts.len());
     let mut namesakes: HashMap<usize, u32> = HashMap::new();
@@ -94,8 +98,8 @@ pub(crate) fn number(mut attempts: Vec<Attempt>, dialect: Dialect, counts: Count
 /// By test, the index of its latest attempt.
 struct Seen {
     hasher: DefaultHashBuilder,
-    /// With the hash, so that other attempts need not be looked at.
-    table: HashTable<(u64, usize)>,
+    /// With half of the hash, so that other attempts need not be looked at.
+    table: HashTable<(u32, u32)>,
 }
 
 impl Seen {
@@ -107,11 +111,14 @@ impl Seen {
     /// one is from now on.
     fn find_or_insert(&mut self, attempts: &[Attempt], index: usize) -> Option<usize> {
         let hash = self.hasher.hash_one(attempts[index].test.as_str());
-        let same = |other: &(u64, usize)| other.0 == hash && attempts[other.1].test == attempts[index].test;
-        match self.table.entry(hash, same, |other| other.0) {
-            Entry::Occupied(occupied) => Some(occupied.get().1),
+        let half = upper_half(hash);
+        let same =
+            |other: &(u32, u32)| other.0 == half && attempts[other.1 as usize].test == attempts[index].test;
+        let rehash = |other: &(u32, u32)| self.hasher.hash_one(attempts[other.1 as usize].test.as_str());
+        match self.table.entry(hash, same, rehash) {
+            Entry::Occupied(occupied) => Some(occupied.get().1 as usize),
             Entry::Vacant(vacant) => {
-                vacant.insert((hash, index));
+                vacant.insert((half, narrow(index)));
                 None
             }
         }
@@ -120,10 +127,19 @@ impl Seen {
     /// Puts a later attempt of the same test in the place of one before.
     fn replace(&mut self, attempts: &[Attempt], before: usize, index: usize) {
         let hash = self.hasher.hash_one(attempts[index].test.as_str());
+        let before = narrow(before);
         if let Some(latest) = self.table.find_mut(hash, |other| other.1 == before) {
-            latest.1 = index;
+            latest.1 = narrow(index);
         }
     }
+}
+
+fn upper_half(hash: u64) -> u32 {
+    u32::try_from(hash >> 32).expect("half of 64 bits are 32")
+}
+
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).expect("fewer attempts than this fit in memory")
 }
 
 fn again(dialect: Dialect, before: &Attempt, attempt: &Attempt) -> Again {
@@ -149,11 +165,11 @@ fn broke_in_teardown(attempt: &Attempt) -> bool {
 
 /// Another test of the same name.
 fn namesake(test: &TestId, number: u32) -> TestId {
-    let text = match test.as_str().strip_suffix(']') {
+    let renamed = match test.as_str().strip_suffix(']') {
         Some(open) if test.parameters().is_some() => format!("{open}#{number}]"),
         _ => format!("{test}[#{number}]"),
     };
-    text.parse().unwrap_or_else(|_| test.clone())
+    renamed.parse().unwrap_or_else(|_| test.clone())
 }
 
 /// Whether pytest counts fewer passes than it shows.

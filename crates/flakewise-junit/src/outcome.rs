@@ -105,7 +105,7 @@ fn dead_worker(message: &str) -> Option<&str> {
 }
 
 /// The type of the failure.
-fn kind<'a>(dialect: Dialect, said: Said<'a>) -> Option<&'a str> {
+fn kind(dialect: Dialect, said: Said<'_>) -> Option<&str> {
     let given = Some(said.kind.trim()).filter(|kind| !kind.is_empty());
     match dialect {
         // pytest writes no type, but ends each trace with it.
@@ -135,7 +135,7 @@ fn is_dotted_name(text: &str) -> bool {
 }
 
 /// The message, where the given one says little.
-fn message<'a>(dialect: Dialect, said: Said<'a>) -> &'a str {
+fn message(dialect: Dialect, said: Said<'_>) -> &str {
     let Said { message, text, .. } = said;
     match dialect {
         Dialect::Go if matches!(message, "" | "Failed") => go_message(text).unwrap_or(message),

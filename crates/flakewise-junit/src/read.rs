@@ -78,6 +78,7 @@ pub fn read_bytes(bytes: &[u8], run: &Arc<Run>, limits: &Limits) -> (Report, Vec
         return read(bytes, run, limits);
     };
     let mut collector = Collector::new(run, limits);
+    collector.expect(text.len());
     lex(text, Place::START, true, &mut collector);
     let mut here = Here::new(text, Place::START);
     here.move_to(text.len());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, Utc};
 use flakewise_model::Timestamp;
 
 use crate::issue::{IssueKind, quote};
@@ -22,10 +22,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, IssueKind> {
     }
     let not_a_number = || IssueKind::TimeNotANumber { text: quote(text) };
     let trimmed = text.trim();
-    let (number, scale) = if let Some(number) = trimmed.strip_suffix("ms") {
-        (number, 1e-3)
-    } else {
-        (trimmed.strip_suffix('s').unwrap_or(trimmed), 1.0)
+    let (number, milliseconds) = match trimmed.strip_suffix("ms") {
+        Some(number) => (number, true),
+        None => (trimmed.strip_suffix('s').unwrap_or(trimmed), false),
     };
     let number = number.trim_end().replace(['\u{a0}', '\u{202f}', '\''], "");
     let number = match (number.rfind(','), number.rfind('.')) {
@@ -36,17 +35,16 @@ pub(crate) fn duration(text: &str) -> Result<Duration, IssueKind> {
         (None, Some(last)) if number.find('.') != Some(last) => number.replace('.', ""),
         (None, _) => number,
     };
-    if scale == 1.0
-        && let Some(duration) = plain_decimal(number.as_bytes())
-    {
+    if !milliseconds && let Some(duration) = plain_decimal(number.as_bytes()) {
         return in_range(duration, text);
     }
     let seconds: f64 = number.parse().map_err(|_| not_a_number())?;
     if seconds.is_nan() {
         return Err(not_a_number());
     }
-    let duration = Duration::try_from_secs_f64(seconds * scale)
-        .map_err(|_| IssueKind::TimeOutOfRange { text: quote(text) })?;
+    let seconds = if milliseconds { seconds / 1000.0 } else { seconds };
+    let duration =
+        Duration::try_from_secs_f64(seconds).map_err(|_| IssueKind::TimeOutOfRange { text: quote(text) })?;
     in_range(duration, text)
 }
 
@@ -102,7 +100,7 @@ pub(crate) fn timestamp(text: &str) -> Result<Option<Timestamp>, IssueKind> {
         .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(|parsed| parsed.to_utc()))
         .or_else(|| spelled_out(text))
         .ok_or_else(|| IssueKind::UnknownTimestamp { text: quote(text) })?;
-    Ok(Some(timestamp).filter(|timestamp| *timestamp >= EARLIEST))
+    Ok(Some(timestamp).filter(|timestamp| *timestamp >= EARLIEST && timestamp.year() <= 9999))
 }
 
 const EARLIEST: Timestamp = match DateTime::from_timestamp(631_152_000, 0) {
@@ -110,7 +108,7 @@ const EARLIEST: Timestamp = match DateTime::from_timestamp(631_152_000, 0) {
     None => DateTime::UNIX_EPOCH,
 };
 
-/// ISO 8601, whatever the year.
+/// ISO 8601, whatever the year of four digits.
 pub(crate) fn exact_timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| -> Option<u32> {
@@ -140,7 +138,8 @@ pub(crate) fn exact_timestamp(text: &str) -> Option<Timestamp> {
     // A leap second is counted to the second before it.
     let local = date.and_hms_nano_opt(hour, minute, second.min(59), nanos)?;
     let offset = zone(text.get(at..)?.trim())?;
-    local.and_utc().checked_sub_signed(chrono::TimeDelta::minutes(offset))
+    let timestamp = local.and_utc().checked_sub_signed(chrono::TimeDelta::minutes(offset))?;
+    (0..=9999).contains(&timestamp.year()).then_some(timestamp)
 }
 
 /// The offset from UTC in minutes.

@@ -88,16 +88,16 @@ fn cases(mut rest: &[Attempt]) -> Vec<Case<'_>> {
 
 /// The scheme and module of a test as they stand in its id.
 fn suite_name(test: &TestId) -> &str {
-    let text = test.as_str();
+    let id = test.as_str();
     let mut at = test.scheme().len() + 1;
-    while let Some(next) = text.as_bytes().get(at..at + 2) {
+    while let Some(next) = id.as_bytes().get(at..at + 2) {
         match next {
-            b"::" => return &text[..at],
+            b"::" => return &id[..at],
             [b'\\', _] => at += 2,
             _ => at += 1,
         }
     }
-    text
+    id
 }
 
 struct Writer<'a, W> {
