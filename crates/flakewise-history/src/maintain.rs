@@ -30,8 +30,9 @@ const FILE_ROWS: usize = 1_000_000;
 pub struct MaintainOptions {
     /// Only say what would be done.
     pub dry_run: bool,
-    /// Files nothing refers to are kept this long, for readers that began
-    /// before they were replaced.
+    /// Files nothing refers to are kept this long: readers may have begun before
+    /// they were replaced, and writers may be about to commit them. Nought is
+    /// safe only while nobody else uses the store.
     pub keep: Duration,
 }
 

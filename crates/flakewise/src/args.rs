@@ -207,8 +207,8 @@ pub(crate) struct MaintainArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Keep replaced files so many hours, for readers that still use them
-    #[arg(long, value_name = "HOURS", default_value_t = 168)]
+    /// Keep files nothing refers to so many hours, for readers and writers under way
+    #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) keep: u64,
 }
 
