@@ -19,6 +19,8 @@ fn shown(output: &Output) -> String {
         .expect("valid")
         .replace_all(&text, "local/[RUN]")
         .into_owned();
+    // Root is told another thing than everybody else.
+    let text = text.replace("Operation not permitted", "Permission denied");
     regex::Regex::new(r"\(os error \d+\)").expect("valid").replace_all(&text, "(os error)").into_owned()
 }
 
