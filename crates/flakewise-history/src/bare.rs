@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use deltalake::datafusion::prelude::{ParquetReadOptions, SessionContext};
 
-use crate::report::Queries;
+use crate::report::{Queries, Runs, Tests};
 use crate::session::views;
 use crate::table::TableKind;
 use crate::{History, HistoryError};
@@ -43,7 +43,7 @@ pub fn bare_report(attempts: &[PathBuf], runs: &[PathBuf]) -> Result<[usize; 3],
             session.register_table(name, frame.into_view()).map_err(HistoryError::query)?;
         }
         session.sql(&views()[0]).await.map_err(HistoryError::query)?;
-        let queries = Queries::new(None, true);
+        let queries = Queries::new(None, &Runs::ExceptOutages, &Tests::ThatFailed);
         let mut rows = [0; 3];
         for (count, query) in rows.iter_mut().zip([&queries.revisions, &queries.costs, &queries.failures]) {
             let frame = session.sql(query).await.map_err(HistoryError::query)?;

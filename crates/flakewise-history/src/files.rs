@@ -23,7 +23,10 @@ use crate::columns::{ATTEMPTS, RUNS, written_schema};
 /// Rows per row group and per page. Small pages let one test's rows be read
 /// without its neighbours'; the figures are those of `docs/src/performance.md`.
 const ROW_GROUP_ROWS: usize = 128 * 1024;
-const PAGE_ROWS: usize = 4096;
+const PAGE_ROWS: usize = 8192;
+/// How much of a test's id a page's bounds keep: enough for most ids' files and
+/// classes.
+const BOUND_BYTES: usize = 64;
 
 /// A Parquet file in memory, for one day.
 pub(crate) struct DataFile {
@@ -68,7 +71,7 @@ pub(crate) fn attempt_files(project: &str, selection: &Selection<'_>) -> Result<
     for row in &mut rows {
         row.test = ranks[row.test as usize];
     }
-    rows.sort_unstable_by_key(|row| (row.day, row.test, row.started, row.report, row.ordinal));
+    rows.par_sort_unstable_by_key(|row| (row.day, row.test, row.started, row.report, row.ordinal));
     let tests = StringArray::from_iter_values(order.iter().map(|test| tests[*test as usize]));
     let days: Vec<_> = rows.chunk_by(|left, right| left.day == right.day).collect();
     days.into_par_iter().map(|rows| encode(&[attempt_rows(project, selection, &tests, rows)])).collect()
@@ -165,7 +168,7 @@ pub(crate) fn run_files(
     now: Timestamp,
 ) -> Result<Vec<DataFile>, ParquetError> {
     let mut rows: Vec<_> =
-        selection.iter().map(|(batch, report)| (*batch, *report, tally(batch, report))).collect();
+        selection.par_iter().map(|(batch, report)| (*batch, *report, tally(batch, report))).collect();
     rows.sort_by_key(|(batch, report, tally)| (day(tally.started), batch.run.id.clone(), report.id.clone()));
     rows.chunk_by(|left, right| day(left.2.started) == day(right.2.started))
         .map(|rows| encode(&[run_rows(project, rows, now)]))
@@ -246,8 +249,7 @@ pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> 
         // only make every file's end longer.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_column_statistics_enabled("test".into(), EnabledStatistics::Page)
-        // Ids of one suite share long prefixes: cut bounds would prune nothing.
-        .set_column_index_truncate_length(None)
+        .set_column_index_truncate_length(Some(BOUND_BYTES))
         .set_statistics_truncate_length(None);
     for name in ["failure_message", "source", "url"] {
         properties = properties.set_column_statistics_enabled(name.into(), EnabledStatistics::None);

@@ -35,7 +35,9 @@ impl History {
                 return Ok(report);
             }
             let since = options.days.and(report.window).map(|(first, _)| first);
-            let queries = Queries::new(since, report.outages > 0);
+            let outages = texts(&session, OUTAGES, "run").await?;
+            let failing = texts(&session, &Queries::failing(since, &Runs::Except(&outages)), "test").await?;
+            let queries = Queries::new(since, &Runs::Except(&outages), &Tests::These(&failing));
             let tallies = tallies(&session, &queries.revisions).await?;
             let mut costs = costs(&session, &queries.costs).await?;
             let mut failures = failures(&session, &queries.failures).await?;
@@ -114,8 +116,33 @@ impl History {
     }
 }
 
+/// The runs that prove nothing.
+pub(crate) const OUTAGES: &str = "SELECT run FROM runs WHERE outage";
+/// Longer lists are left to the engine's joins.
+const LISTED: usize = 4096;
+
+/// Which runs count.
+pub(crate) enum Runs<'a> {
+    /// All but those the engine finds to be outages.
+    ExceptOutages,
+    /// All but these.
+    Except(&'a [String]),
+}
+
+/// Which tests count.
+pub(crate) enum Tests<'a> {
+    /// Those the engine finds to have failed.
+    ThatFailed,
+    /// These, which have.
+    These(&'a [String]),
+}
+
 /// The three aggregates a report is made of. They are plain SQL on `attempts`
 /// and `runs`, so that their cost can be compared with the bare engine's.
+///
+/// Tests that failed and runs that were outages are few among many. Told by
+/// name, they are filters that the scan applies by itself; as subqueries they
+/// are joins, whose sides the engine has no statistics to choose by.
 pub(crate) struct Queries {
     pub(crate) revisions: String,
     pub(crate) costs: String,
@@ -123,45 +150,80 @@ pub(crate) struct Queries {
 }
 
 impl Queries {
-    pub(crate) fn new(since: Option<NaiveDate>, outages: bool) -> Self {
-        let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
-        // Joining against an empty list would still hash every row's run.
-        let from = if outages {
-            "attempts LEFT ANTI JOIN (SELECT run FROM runs WHERE outage) AS outages ON attempts.run = outages.run"
-        } else {
-            "attempts"
-        };
+    pub(crate) fn new(since: Option<NaiveDate>, runs: &Runs<'_>, tests: &Tests<'_>) -> Self {
+        let (from, scope) = scope(since, runs);
         let failed = format!("outcome IN {FAILURES}");
-        // Only tests that ever failed outside an outage are of interest, and they
-        // are few: finding them first saves grouping all the others by revision.
+        let tests = match tests {
+            Tests::These(tests) if tests.len() <= LISTED => list("test", "IN", tests),
+            _ => format!("AND test IN ({})", Self::failing(since, runs)),
+        };
         let revisions = format!(
             "SELECT test, variant, branch, CASE WHEN dirty THEN NULL ELSE commit END AS revision,
-                    CASE WHEN dirty OR commit IS NULL THEN run END AS run,
+                    CASE WHEN dirty OR commit IS NULL THEN attempts.run END AS run,
                     sum(CASE WHEN {failed} THEN 0 ELSE 1 END) AS passed,
                     sum(CASE WHEN {failed} THEN 1 ELSE 0 END) AS failed,
                     min(started_at) AS first, max(started_at) AS last
-             FROM {from}
-             WHERE outcome <> 'skipped' {window}
-               AND test IN (SELECT DISTINCT test FROM {from} WHERE {failed} {window})
+             FROM {from} WHERE outcome <> 'skipped' {scope} {tests}
              GROUP BY 1, 2, 3, 4, 5"
         );
         let costs = format!(
             "SELECT test, count(DISTINCT CASE WHEN {failed} THEN attempts.run END) AS runs,
                     coalesce(sum(duration_us), 0) AS lost
-             FROM {from}
-             WHERE ({failed} OR phase = 'retry') {window}
+             FROM {from} WHERE ({failed} OR phase = 'retry') {scope}
              GROUP BY test"
         );
         let failures = format!(
             "SELECT test, fingerprint, max(failure_kind) AS kind,
                     last_value(failure_message ORDER BY started_at) AS message,
                     count(*) AS count, min(started_at) AS first, max(started_at) AS last
-             FROM {from}
-             WHERE {failed} {window}
+             FROM {from} WHERE {failed} {scope}
              GROUP BY test, fingerprint"
         );
-        Self { revisions: revisions.replace("THEN run END", "THEN attempts.run END"), costs, failures }
+        Self { revisions, costs, failures }
     }
+
+    /// The tests that ever failed outside an outage.
+    fn failing(since: Option<NaiveDate>, runs: &Runs<'_>) -> String {
+        let (from, scope) = scope(since, runs);
+        format!("SELECT DISTINCT test FROM {from} WHERE outcome IN {FAILURES} {scope}")
+    }
+}
+
+/// What to select from, and conditions on days and runs.
+fn scope(since: Option<NaiveDate>, runs: &Runs<'_>) -> (String, String) {
+    let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
+    match runs {
+        Runs::Except(runs) if runs.len() <= LISTED => {
+            ("attempts".to_owned(), format!("{window} {}", list("attempts.run", "NOT IN", runs)))
+        }
+        _ => {
+            (format!("attempts LEFT ANTI JOIN ({OUTAGES}) AS outages ON attempts.run = outages.run"), window)
+        }
+    }
+}
+
+/// A condition on a column, by a list of literals.
+fn list(column: &str, operator: &str, values: &[String]) -> String {
+    if values.is_empty() {
+        return if operator == "IN" { "AND false".to_owned() } else { String::new() };
+    }
+    let literals: Vec<_> = values.iter().map(|value| format!("'{}'", value.replace('\'', "''"))).collect();
+    format!("AND {column} {operator} ({})", literals.join(", "))
+}
+
+/// One column of a query's answer.
+pub(crate) async fn texts(
+    session: &SessionContext,
+    query: &str,
+    column: &str,
+) -> Result<Vec<String>, HistoryError> {
+    let mut values = Vec::new();
+    for batch in
+        session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
+    {
+        values.extend(Columns(&batch).texts(column)?.into_iter().flatten());
+    }
+    Ok(values)
 }
 
 async fn tallies(

@@ -11,7 +11,7 @@ use flakewise_model::{
 use futures::TryStreamExt as _;
 
 use crate::flaky::{RevisionTally, judge};
-use crate::report::{Columns, rate, sort_failures};
+use crate::report::{Columns, OUTAGES, rate, sort_failures, texts};
 use crate::{History, HistoryError};
 
 /// How many candidates are listed for an ambiguous name.
@@ -34,7 +34,7 @@ impl History {
     pub fn show(&self, name: &str, steps: usize) -> Result<Matches, HistoryError> {
         self.block_on(async {
             let session = self.session().await?;
-            let outages = outages(&session).await?;
+            let outages: HashSet<_> = texts(&session, OUTAGES, "run").await?.into_iter().collect();
             // A whole id is found by the sort order of the files; a part of one
             // means looking through all ids.
             if let Ok(id) = name.parse::<TestId>()
@@ -57,15 +57,6 @@ impl History {
             }
         })
     }
-}
-
-async fn outages(session: &SessionContext) -> Result<HashSet<String>, HistoryError> {
-    let frame = session.sql("SELECT run FROM runs WHERE outage").await.map_err(HistoryError::query)?;
-    let mut runs = HashSet::new();
-    for batch in frame.collect().await.map_err(HistoryError::query)? {
-        runs.extend(Columns(&batch).texts("run")?.into_iter().flatten());
-    }
-    Ok(runs)
 }
 
 /// Ids that contain the text, in order, or the one a finding of this id is
