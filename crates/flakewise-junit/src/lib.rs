@@ -1,6 +1,6 @@
 //! JUnit XML in every dialect, read and written.
 //!
-//! [`read`] and [`read_bytes`] never fail on messy input: they return what they
+//! [`read()`] and [`read_bytes`] never fail on messy input: they return what they
 //! understood, as attempts, and [issues](Issue) about the rest. A report that
 //! may have lost tests does not count as [complete](Report::complete). Memory
 //! stays within [`Limits`] whatever the input, and no entity is ever expanded.
