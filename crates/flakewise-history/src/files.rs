@@ -24,6 +24,8 @@ use crate::columns::{ATTEMPTS, RUNS, written_schema};
 /// without its neighbours'; the figures are those of `docs/src/performance.md`.
 const ROW_GROUP_ROWS: usize = 128 * 1024;
 const PAGE_ROWS: usize = 8192;
+/// Columns that do not compress, such as durations, get shorter pages.
+const PAGE_BYTES: usize = 16 * 1024;
 /// How much of a test's id a page's bounds keep: enough for most ids' files and
 /// classes.
 const BOUND_BYTES: usize = 64;
@@ -244,7 +246,9 @@ pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> 
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level")))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_data_page_row_count_limit(PAGE_ROWS)
-        .set_write_batch_size(PAGE_ROWS)
+        .set_data_page_size_limit(PAGE_BYTES)
+        // Pages end only between these.
+        .set_write_batch_size(PAGE_BYTES / 8)
         // Bounds per page serve to find one test; those of other columns would
         // only make every file's end longer.
         .set_statistics_enabled(EnabledStatistics::Chunk)
