@@ -50,6 +50,9 @@ enum Command {
     Bare {
         /// The list of files, as `rows` wrote it
         list: PathBuf,
+        /// Name failing tests and outages, as a report does
+        #[arg(long)]
+        named: bool,
     },
     /// A bare pass over XML files; run by `ingest`
     #[command(hide = true)]
@@ -74,7 +77,7 @@ fn main() -> Outcome<()> {
         Command::Ingest => ingest::run(&options),
         Command::Storm => storm::run(&options),
         Command::Size => size::run(&options),
-        Command::Bare { list } => rows::bare(&list),
+        Command::Bare { list, named } => rows::bare(&list, named),
         Command::BareXml { folder } => ingest::bare(&folder),
     }
 }

@@ -1,11 +1,15 @@
-//! The yardstick: the report's own queries, run by the bare engine on the bare
-//! files, without Delta, views or settings of ours. Benchmarks only.
+//! The yardstick: the aggregates of a report, run by the bare engine on the bare
+//! files, without Delta or settings of ours. Benchmarks only.
+//!
+//! A report names failing tests and outages in its statements; the plain form
+//! here leaves them to subqueries. Both forms can be run, so that what naming
+//! saves is not mistaken for what the rest costs.
 
 use std::path::PathBuf;
 
 use deltalake::datafusion::prelude::{ParquetReadOptions, SessionContext};
 
-use crate::report::{Queries, Runs, Tests};
+use crate::report::{OUTAGES, Queries, Runs, Tests, texts};
 use crate::session::views;
 use crate::table::TableKind;
 use crate::{History, HistoryError};
@@ -27,9 +31,9 @@ impl History {
     }
 }
 
-/// Runs the queries of a report without a window on these files, and returns
-/// how many rows each gave.
-pub fn bare_report(attempts: &[PathBuf], runs: &[PathBuf]) -> Result<[usize; 3], HistoryError> {
+/// Runs the aggregates of a report without a window on these files, as subqueries
+/// or with tests and runs named, and returns how many rows each gave.
+pub fn bare_report(attempts: &[PathBuf], runs: &[PathBuf], named: bool) -> Result<[usize; 3], HistoryError> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(HistoryError::query)?;
     runtime.block_on(async {
@@ -43,7 +47,13 @@ pub fn bare_report(attempts: &[PathBuf], runs: &[PathBuf]) -> Result<[usize; 3],
             session.register_table(name, frame.into_view()).map_err(HistoryError::query)?;
         }
         session.sql(&views()[0]).await.map_err(HistoryError::query)?;
-        let queries = Queries::new(None, &Runs::ExceptOutages, &Tests::ThatFailed);
+        let queries = if named {
+            let outages = texts(&session, OUTAGES, "run").await?;
+            let failing = texts(&session, &Queries::failing(None, &Runs::Except(&outages)), "test").await?;
+            Queries::new(None, &Runs::Except(&outages), &Tests::These(&failing))
+        } else {
+            Queries::new(None, &Runs::ExceptOutages, &Tests::ThatFailed)
+        };
         let mut rows = [0; 3];
         for (count, query) in rows.iter_mut().zip([&queries.revisions, &queries.costs, &queries.failures]) {
             let frame = session.sql(query).await.map_err(HistoryError::query)?;

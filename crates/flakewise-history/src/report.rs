@@ -183,7 +183,7 @@ impl Queries {
     }
 
     /// The tests that ever failed outside an outage.
-    fn failing(since: Option<NaiveDate>, runs: &Runs<'_>) -> String {
+    pub(crate) fn failing(since: Option<NaiveDate>, runs: &Runs<'_>) -> String {
         let (from, scope) = scope(since, runs);
         format!("SELECT DISTINCT test FROM {from} WHERE outcome IN {FAILURES} {scope}")
     }

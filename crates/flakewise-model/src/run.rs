@@ -39,11 +39,7 @@ pub struct ReportId(String);
 impl ReportId {
     /// The id of a report with this content, seen in this CI run.
     pub fn of(ci_run: Option<&RunId>, content: &[u8]) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(ci_run.map_or("", RunId::as_str).as_bytes());
-        hasher.update(b"\0");
-        hasher.update(content);
-        Self(hasher.finalize().to_hex()[..32].to_owned())
+        Self::of_reader(ci_run, content).expect("reading from memory does not fail")
     }
 
     /// The same, for content that is too large to hold.
