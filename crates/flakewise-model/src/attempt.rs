@@ -48,17 +48,34 @@ pub enum Phase {
     First,
     /// Again, by the runner's own retry.
     Retry,
+    /// Again at once, in the same process.
+    Rerun,
+    /// Again after the suite, in the same process.
+    Postpone,
+    /// Again alone, in a process forked before the first test.
+    Fork,
+    /// Again alone, in a newly started process.
+    Fresh,
+    /// In a newly started process, on the base revision of the change. Its run
+    /// names that revision.
+    Base,
 }
 
 impl Phase {
     /// All phases.
-    pub const ALL: [Self; 2] = [Self::First, Self::Retry];
+    pub const ALL: [Self; 7] =
+        [Self::First, Self::Retry, Self::Rerun, Self::Postpone, Self::Fork, Self::Fresh, Self::Base];
 
     /// The name used in tables and machine formats.
     pub fn name(self) -> &'static str {
         match self {
             Self::First => "first",
             Self::Retry => "retry",
+            Self::Rerun => "rerun",
+            Self::Postpone => "postpone",
+            Self::Fork => "fork",
+            Self::Fresh => "fresh",
+            Self::Base => "base",
         }
     }
 }

@@ -125,6 +125,8 @@ impl fmt::Display for FindingId {
 pub enum FindingKind {
     /// A test that is flaky by its history.
     FlakyByHistory,
+    /// A test that failed in a run under our eyes.
+    FailedInRun,
 }
 
 impl FindingKind {
@@ -132,6 +134,7 @@ impl FindingKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::FlakyByHistory => "flaky-by-history",
+            Self::FailedInRun => "failed-in-run",
         }
     }
 }

@@ -15,6 +15,7 @@ mod probability;
 mod rows;
 mod run;
 mod test_id;
+mod triage;
 mod variant;
 
 pub use attempt::{Attempt, Failure, MESSAGE_LIMIT, Phase};
@@ -29,6 +30,10 @@ pub use probability::{Interval, Probability};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};
 pub use test_id::{TestId, TestIdBuilder, TestIdError};
+pub use triage::{
+    BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, FailureVerdict, FlakyKind, Incident,
+    Notice, OpenQuestion, Proof, RunReport, TestFailure, Touch, TouchedFile,
+};
 pub use variant::Variant;
 
 /// A point in time, in UTC.

@@ -1,0 +1,391 @@
+//! What we say about the failures of one run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Attempt, FindingId, Outcome, Phase, Probability, Run, TestId};
+
+/// Everything there is to say about one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunReport {
+    /// The run itself.
+    pub run: Arc<Run>,
+    /// The command that was run, as given.
+    pub command: Vec<String>,
+    /// The seed all randomness of ours came from.
+    pub seed: u64,
+    /// The hash seed the suite ran with, where the language has one.
+    pub hash_seed: Option<u32>,
+    /// How the tests ended, by their first attempt.
+    pub counts: Counts,
+    /// Tests that were selected and never gave a result, by the runner's names.
+    pub lost: Vec<String>,
+    /// Tests that failed, worst first: what needs a person comes first.
+    pub failures: Vec<TestFailure>,
+    /// Failures that share a cause, largest first. Every failure is in one.
+    pub incidents: Vec<Incident>,
+    /// What the failures were compared with; none without version control.
+    pub change: Option<ChangeSummary>,
+    /// Things a person should know about how the run was done.
+    pub notices: Vec<Notice>,
+    /// How the build ends, and why.
+    pub exit: BuildExit,
+    /// Attempts beyond the first.
+    pub reruns: u64,
+    /// Time spent in the runner's own run of the suite.
+    pub suite_time: Duration,
+    /// Time spent on the ladder after it.
+    pub triage_time: Duration,
+}
+
+impl RunReport {
+    /// Whether every selected test gave a result.
+    pub fn is_complete(&self) -> bool {
+        self.lost.is_empty()
+    }
+}
+
+/// How many tests ended how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tests selected to run.
+    pub selected: u64,
+    /// Tests that passed at their first attempt.
+    pub passed: u64,
+    /// Tests that failed, broke, crashed or timed out at their first attempt.
+    pub failed: u64,
+    /// Tests that were skipped.
+    pub skipped: u64,
+}
+
+/// One failing test with what we say about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestFailure {
+    /// A stable short name.
+    pub id: FindingId,
+    /// The test.
+    pub test: TestId,
+    /// The test as its runner names it on a command line.
+    pub name: String,
+    /// Where it failed: a file of the project and a line.
+    pub place: Option<(String, u32)>,
+    /// What we conclude.
+    pub verdict: FailureVerdict,
+    /// All its attempts in this run, in order.
+    pub attempts: Vec<Attempt>,
+    /// Its place in [`RunReport::incidents`].
+    pub incident: usize,
+    /// A command that runs it again under the conditions in which it failed.
+    pub reproduce: String,
+}
+
+/// A conclusion about a failure with its probability and all that carries it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailureVerdict {
+    /// What we conclude.
+    pub blame: Blame,
+    /// The probability that the test is flaky.
+    pub flaky: Probability,
+    /// Why, strongest first.
+    pub proofs: Vec<Proof>,
+}
+
+/// What a failure is due to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Blame {
+    /// Not to the change: the test is flaky.
+    Flaky(FlakyKind),
+    /// To the change.
+    Regression,
+    /// To something older than the change: it fails at the base too.
+    BrokenBefore,
+    /// To what the tests run on, not to any one of them.
+    Infrastructure,
+    /// We cannot tell.
+    Undecided(OpenQuestion),
+}
+
+impl Blame {
+    /// The name used in machine formats and tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Flaky(_) => "flaky",
+            Self::Regression => "regression",
+            Self::BrokenBefore => "broken-before",
+            Self::Infrastructure => "infrastructure",
+            Self::Undecided(_) => "undecided",
+        }
+    }
+
+    /// The finer name: the kind of flake, or the open question.
+    pub fn detail(&self) -> Option<&'static str> {
+        match self {
+            Self::Flaky(kind) => Some(kind.name()),
+            Self::Undecided(question) => Some(question.name()),
+            _ => None,
+        }
+    }
+
+    /// Whether a pass on the same code proves that the test is flaky.
+    pub fn is_proved_flaky(&self) -> bool {
+        matches!(self, Self::Flaky(kind) if *kind != FlakyKind::Untouched)
+    }
+}
+
+/// The kind of flake, named by the rung of the ladder that cleared it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlakyKind {
+    /// Passed when run again at once.
+    Transient,
+    /// Passed when run again later in the same process: whatever was in the
+    /// way had gone.
+    Bursty,
+    /// Failed throughout the shared process and passed alone: the tests before
+    /// it left something behind.
+    StateDependent,
+    /// Failed in every process with the suite's hash seed and passed with
+    /// another.
+    HashSeed,
+    /// Failed in the suite's process and its forks and passed in a new one.
+    ProcessDependent,
+    /// Passed at the base, and depends on nothing that changed.
+    Untouched,
+}
+
+impl FlakyKind {
+    /// The stable name, which reads well after "allow".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Bursty => "bursty",
+            Self::StateDependent => "state-dependent",
+            Self::HashSeed => "hash-seed",
+            Self::ProcessDependent => "process-dependent",
+            Self::Untouched => "untouched",
+        }
+    }
+}
+
+/// Why a failure stays undecided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OpenQuestion {
+    /// So many tests failed that none was run again.
+    TooManyFailures,
+    /// It depends on nothing that changed; whether it passed before is unknown.
+    BaseUnknown,
+    /// It fails always; what changed is unknown.
+    ChangeUnknown,
+    /// It fails always, and not all it depends on could be seen.
+    DependenciesUnknown,
+    /// It was not run often enough.
+    NotEnoughRuns,
+}
+
+impl OpenQuestion {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TooManyFailures => "too-many-failures",
+            Self::BaseUnknown => "base-unknown",
+            Self::ChangeUnknown => "change-unknown",
+            Self::DependenciesUnknown => "dependencies-unknown",
+            Self::NotEnoughRuns => "not-enough-runs",
+        }
+    }
+}
+
+/// One reason for a verdict about a failure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proof {
+    /// It passed on the same code.
+    PassedAgain {
+        /// On which rung.
+        phase: Phase,
+        /// How often it had failed before.
+        failures_before: u32,
+    },
+    /// It failed every time it ran.
+    AlwaysFailed {
+        /// How often it ran, the first time included.
+        attempts: u32,
+        /// In how many processes.
+        processes: u32,
+    },
+    /// It fails with the suite's hash seed and passes with another.
+    HashSeed {
+        /// The seed it fails with.
+        failing: u32,
+        /// The seed it passes with.
+        passing: u32,
+    },
+    /// It depends on files that changed, the surest first.
+    TouchesChange {
+        /// Those files.
+        files: Vec<TouchedFile>,
+        /// How many files changed in all.
+        changed: u32,
+    },
+    /// It depends on nothing that changed.
+    UntouchedByChange {
+        /// How many files changed.
+        changed: u32,
+        /// How many files the test depends on.
+        dependencies: u32,
+    },
+    /// What it depends on could not be seen in full.
+    DependenciesUnknown {
+        /// What hid it.
+        reason: String,
+    },
+    /// What it does at the base of the change.
+    AtBase {
+        /// The base revision.
+        commit: String,
+        /// How often it passed there.
+        passed: u32,
+        /// How often it failed there.
+        failed: u32,
+        /// How we know.
+        source: BaseSource,
+    },
+    /// Nothing changed since the base.
+    NothingChanged {
+        /// The base revision.
+        commit: String,
+    },
+    /// The history knows it.
+    KnownFlaky {
+        /// How often it failed with the same fingerprint before.
+        failures: u64,
+        /// On how many other revisions.
+        revisions: u64,
+    },
+    /// Other tests failed in the same way at the same time.
+    SharedFailure {
+        /// How many, this one included.
+        tests: u32,
+        /// The one that was run again for all, if it is not this one.
+        representative: Option<String>,
+    },
+    /// So many tests failed that running them again would say little.
+    TooManyFailures {
+        /// How many failed.
+        failed: u64,
+        /// Of how many.
+        ran: u64,
+    },
+}
+
+/// How the outcome at the base is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseSource {
+    /// It was run there now.
+    Run,
+    /// It is in the history.
+    History,
+}
+
+/// A changed file a test depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TouchedFile {
+    /// The file, relative to the repository, with forward slashes.
+    pub path: String,
+    /// How the test depends on it.
+    pub touch: Touch,
+}
+
+/// How a test depends on a changed file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touch {
+    /// It executed these changed lines.
+    Executed(Vec<u32>),
+    /// It loaded the file, or executed parts of it that did not change.
+    Loaded,
+    /// It opened the file.
+    Opened,
+    /// It looked for the file, which was removed or added.
+    LookedFor,
+}
+
+/// Failures with one cause, as far as can be seen from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// The exception or error type.
+    pub kind: Option<String>,
+    /// The message of the first of them.
+    pub message: String,
+    /// Places in [`RunReport::failures`].
+    pub failures: Vec<usize>,
+}
+
+/// What a run is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeSummary {
+    /// The base revision.
+    pub base: String,
+    /// How it was found, for people: `merge base with origin/main`.
+    pub found: String,
+    /// How many files changed.
+    pub files: u32,
+    /// Whether uncommitted work is part of it.
+    pub uncommitted: bool,
+}
+
+/// Something a person should know about how the run was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What happened, as a sentence without a full stop.
+    pub text: String,
+    /// Whether it makes the answer weaker, rather than only different.
+    pub warning: bool,
+}
+
+/// How the build ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuildExit {
+    /// The exit code of the runner; none if a signal ended it.
+    pub runner: Option<i32>,
+    /// The exit code of the build.
+    pub code: u8,
+    /// Why.
+    pub reason: ExitReason,
+}
+
+/// Why the build ends as it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitReason {
+    /// It is what the runner said.
+    Runner,
+    /// All failures are proved flakes, and those are tolerated.
+    Tolerated,
+    /// Flakes are tolerated, but some failures are something else.
+    NotFlaky,
+    /// Tests were lost: a run that lost tests is never green.
+    Lost,
+}
+
+impl ExitReason {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runner => "runner",
+            Self::Tolerated => "tolerated",
+            Self::NotFlaky => "not-flaky",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+impl TestFailure {
+    /// The first attempt: the failure this is about.
+    pub fn first(&self) -> Option<&Attempt> {
+        self.attempts.iter().find(|attempt| attempt.outcome.is_failure())
+    }
+
+    /// How often it was run and how often that failed, on the code of the run.
+    pub fn tally(&self) -> (u64, u64) {
+        let own = self.attempts.iter().filter(|attempt| attempt.phase != Phase::Base);
+        let ran = own.filter(|attempt| attempt.outcome != Outcome::Skipped);
+        ran.fold((0, 0), |(ran, failed), attempt| (ran + 1, failed + u64::from(attempt.outcome.is_failure())))
+    }
+}
