@@ -1,0 +1,68 @@
+"""What Flakewise does inside pytest. PYTEST_DONT_REWRITE
+
+The host injects this package with ``-p flakewise_agent``; nothing is installed.
+It decides nothing: which test runs again, and when, is the host's business.
+
+There are four kinds of process, each with a connection of its own:
+
+*main*    runs the suite, as pytest would without us. When a test fails, the host
+          is asked whether to run it again at once; after the suite, it may ask
+          for tests to be run again before the session's fixtures go away.
+*zygote*  is forked from main when everything is collected and nothing has run.
+          It only forks.
+*child*   is forked from the zygote: a process in which no test has run yet.
+*fresh*   is a new interpreter, started by the host, that runs a few tests and
+          can watch what they depend on.
+"""
+
+import os
+import sys
+
+
+def _start():
+    environment = os.environ
+    path = environment.get("FLAKEWISE_SOCKET")
+    if not path:
+        return None
+    # Whatever the tests start must not find us.
+    variables = {name: environment.pop(name) for name in list(environment) if name.startswith("FLAKEWISE_AGENT_")}
+    token = environment.pop("FLAKEWISE_TOKEN", "")
+    del environment["FLAKEWISE_SOCKET"]
+    for name in ("PYTEST_ADDOPTS", "PYTHONPATH"):
+        original = variables.get("FLAKEWISE_AGENT_OLD_" + name)
+        if original is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = original
+    from . import observe, plugin, wire
+
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sys.path[:] = [entry for entry in sys.path if entry != folder]
+    role = variables.get("FLAKEWISE_AGENT_ROLE", "main")
+    connection = wire.Connection(path, token)
+    facts = plugin.facts(variables)
+    if role == "main":
+        facts["env"] = {wire.text(name): wire.text(value) for name, value in environment.items()}
+    try:
+        connection.open(role, **facts)
+    except OSError:
+        return None
+    job = connection.receive()
+    if job is None:
+        return None
+    observer = None
+    if role == "fresh" and job.get("observe"):
+        observer = observe.Observer(job.get("changed", ()))
+        observer.start()
+    return plugin.start(role, connection, job, observer)
+
+
+_agent = _start()
+
+if _agent is not None:
+    import pytest
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(config):
+        """Takes part once all plugins are known."""
+        _agent.configure(config)

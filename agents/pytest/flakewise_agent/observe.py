@@ -1,0 +1,225 @@
+"""What a process depends on: every file it opened, loaded, listed or looked
+for, and which changed lines it executed.
+
+Only for the run that asks: it costs too much for a suite.
+"""
+
+import os
+import sys
+
+from . import wire
+
+_fspath, _fsdecode = os.fspath, os.fsdecode
+_getcwd = os.getcwd
+CHUNK = 400
+
+
+class Observer:
+    def __init__(self, changed):
+        self.sets = {"opened": set(), "listed": set(), "looked_for": set(), "imports": set(), "hidden": set()}
+        self.changed = frozenset(changed)
+        self.executed = {}
+        self.running = False
+        self.can_see_lines = True
+
+    def start(self):
+        self.running = True
+        sys.addaudithook(self.audit)
+        for name in ("stat", "lstat", "access"):
+            setattr(os, name, self.looking(getattr(os, name)))
+        if self.changed:
+            if hasattr(sys, "monitoring"):
+                self.can_see_lines = self.monitor_lines()
+            else:
+                self.probe_lines()
+
+    def stop(self):
+        self.running = False
+
+    # Files
+
+    def path(self, value):
+        try:
+            path = _fsdecode(_fspath(value))
+        except (TypeError, ValueError):
+            return None
+        return path if path.startswith("/") else os.path.join(_getcwd(), path)
+
+    def add(self, kind, value):
+        if isinstance(value, int) or value is None:
+            return
+        path = self.path(value)
+        if path is not None:
+            self.sets[kind].add(path)
+
+    def audit(self, event, arguments):
+        if not self.running:
+            return
+        try:
+            self.note(event, arguments)
+        except Exception as error:
+            self.sets["hidden"].add("something could not be watched (%s)" % type(error).__name__)
+
+    def note(self, event, arguments):
+        if event == "open":
+            self.add("opened", arguments[0])
+        elif event == "import":
+            self.sets["imports"].add(str(arguments[0]))
+            if arguments[1]:
+                self.add("opened", arguments[1])
+        elif event in ("os.listdir", "os.scandir", "glob.glob", "pathlib.Path.glob"):
+            self.add("listed", arguments[0] if arguments[0] is not None else ".")
+        elif event in ("sqlite3.connect", "ctypes.dlopen", "os.chdir", "shutil.copyfile", "os.rename", "os.link"):
+            self.add("opened", arguments[0])
+        elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"):
+            self.sets["hidden"].add("it started a process (`%s`)" % wire.text(program(arguments), 80))
+        elif event in ("os.fork", "os.forkpty", "pty.spawn"):
+            self.sets["hidden"].add("it forked")
+
+    def looking(self, function):
+        sets = self.sets
+
+        def look(path, *arguments, **keywords):
+            if self.running:
+                self.add("looked_for", path)
+            return function(path, *arguments, **keywords)
+
+        look.__name__ = function.__name__
+        # Code asks `os.stat in os.supports_fd` and the like.
+        for supports in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+            if function in supports:
+                supports.add(look)
+        return look
+
+    # Lines
+
+    def hit(self, file, line):
+        lines = self.executed.get(file)
+        if lines is None:
+            lines = self.executed[file] = set()
+        lines.add(line)
+
+    def monitor_lines(self):
+        """Line events for changed files only; everything else is left alone
+        after its first call."""
+        monitoring = sys.monitoring
+        for tool in (4, 3, 5):
+            if monitoring.get_tool(tool) is None:
+                break
+        else:
+            return False
+        monitoring.use_tool_id(tool, "flakewise")
+        events = monitoring.events
+        changed, hit = self.changed, self.hit
+
+        def started(code, _):
+            if code.co_filename in changed:
+                monitoring.set_local_events(tool, code, events.LINE)
+                hit(code.co_filename, code.co_firstlineno)
+            return monitoring.DISABLE
+
+        def line(code, number):
+            hit(code.co_filename, number)
+            return monitoring.DISABLE
+
+        monitoring.register_callback(tool, events.PY_START, started)
+        monitoring.register_callback(tool, events.LINE, line)
+        monitoring.set_events(tool, events.PY_START)
+        return True
+
+    def probe_lines(self):
+        """Puts a call before each statement of changed files as they are
+        loaded: there are no line events that leave other files alone."""
+        import ast
+        import importlib.machinery
+
+        loader = importlib.machinery.SourceFileLoader
+        original = loader.get_code
+        observer = self
+
+        def get_code(self, name):
+            path = self.get_filename(name)
+            if path not in observer.changed:
+                return original(self, name)
+            tree = ast.parse(self.get_data(path), path)
+            tree = Probe(ast, path).visit(tree)
+            code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+            import builtins
+
+            builtins.__flakewise_hit__ = observer.hit
+            return code
+
+        loader.get_code = get_code
+
+    # Telling the host
+
+    def report(self, connection, config):
+        loaded = set()
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str):
+                loaded.add(self.path(file))
+        if getattr(config, "inipath", None) is not None:
+            self.sets["opened"].add(str(config.inipath))
+        for kind, values in dict(self.sets, loaded=loaded).items():
+            values = sorted(wire.text(value, 4096) for value in values if value)
+            for begin in range(0, len(values), CHUNK):
+                connection.send({"t": "depends", "kind": kind, "values": values[begin : begin + CHUNK]})
+        for file, lines in self.executed.items():
+            lines = sorted(lines)[:20000]
+            connection.send({"t": "executed", "file": wire.text(file, 4096), "lines": lines})
+        connection.send({"t": "observed", "lines": self.can_see_lines})
+
+
+def program(arguments):
+    first = arguments[0] if arguments else "?"
+    if isinstance(first, bytes):
+        first = first.decode("utf-8", "replace")
+    return str(first).strip().split("\n")[0].split("/")[-1]
+
+
+def Probe(ast, path):
+    """Inserts a call before every statement."""
+
+    class Transformer(ast.NodeTransformer):
+        def generic_visit(self, node):
+            super().generic_visit(node)
+            for field in ("body", "orelse", "finalbody"):
+                statements = getattr(node, field, None)
+                if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
+                    setattr(node, field, self.probed(node, field, statements))
+            return node
+
+        def probed(self, node, field, statements):
+            result = []
+            head = field == "body" and isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+            for place, statement in enumerate(statements):
+                constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+                future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+                if not ((head and place == 0 and constant) or future):
+                    result.append(self.call(statement))
+                result.append(statement)
+            return result
+
+        def call(self, statement):
+            # A compound statement's own lines end where its body begins.
+            body = getattr(statement, "body", None)
+            last = getattr(statement, "end_lineno", statement.lineno)
+            if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
+                last = min(last, max(statement.lineno, first_line(body[0]) - 1))
+            decorators = getattr(statement, "decorator_list", None)
+            first = min([statement.lineno] + [decorator.lineno for decorator in decorators or ()])
+            calls = [
+                ast.Call(
+                    ast.Name("__flakewise_hit__", ast.Load()), [ast.Constant(path), ast.Constant(line)], []
+                )
+                for line in range(first, min(last, first + 200) + 1)
+            ]
+            expression = calls[0] if len(calls) == 1 else ast.Tuple(calls, ast.Load())
+            return ast.copy_location(ast.Expr(expression), statement)
+
+    def first_line(statement):
+        decorators = getattr(statement, "decorator_list", None) or ()
+        return min([statement.lineno] + [decorator.lineno for decorator in decorators])
+
+    return Transformer()

@@ -1,0 +1,659 @@
+"""The pytest plugin: main, zygote, child and fresh processes."""
+
+import gc
+import os
+import select
+import signal
+import sys
+import time
+
+import pytest
+
+from . import wire
+
+_clock = time.perf_counter_ns
+_fork, _exit, _getpid, _setsid, _setpgid = os.fork, os._exit, os.getpid, os.setsid, os.setpgid
+_wait4, _waitpid, _nohang = os.wait4, os.waitpid, os.WNOHANG
+_select = select.select
+
+#: Hooks through which a report reaches other plugins. Only the first attempt is
+#: theirs; what we run again must not show up in their counts and files.
+REPORTING_HOOKS = frozenset(
+    (
+        "pytest_runtest_logstart",
+        "pytest_runtest_logreport",
+        "pytest_runtest_logfinish",
+        "pytest_exception_interact",
+        "pytest_warning_recorded",
+    )
+)
+
+#: Plugins that run failing tests again themselves and so hide failures. By
+#: entry point, with the marker they register and the option that turns them on.
+RETRYING_PLUGINS = {
+    "rerunfailures": ("flaky", "reruns"),
+    "flaky": ("flaky", "force_flaky"),
+    "pytest_retry": ("flaky", "global_retries"),
+    "pytest-retry": ("flaky", "global_retries"),
+    "pytest_forked": ("forked", "forked"),
+    "forked": ("forked", "forked"),
+}
+
+
+def facts(variables):
+    """What the host must know to start another process like this one."""
+    return {
+        "runner": "pytest",
+        "runner_version": pytest.__version__,
+        "lang_version": ".".join(map(str, sys.version_info[:3])),
+        "agent": variables.get("FLAKEWISE_AGENT_HASH", ""),
+        "job": int(variables.get("FLAKEWISE_AGENT_JOB", "0")),
+        "executable": wire.text(sys.executable),
+        "argv": _command_line(),
+        "cwd": wire.text(os.getcwd()),
+        "path": [wire.text(entry) for entry in sys.path],
+    }
+
+
+def _command_line():
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            parts = file.read().split(b"\0")[:-1]
+        return [wire.text(part.decode("utf-8", "surrogateescape")) for part in parts]
+    except OSError:
+        return [wire.text(part) for part in getattr(sys, "orig_argv", ())]
+
+
+def start(role, connection, job, observer):
+    """The agent for a process of this role."""
+    return {"main": Main, "fresh": Fresh}[role](connection, job, observer)
+
+
+class Attempt:
+    """One execution of one test, as seen through its reports."""
+
+    __slots__ = ("index", "item", "phase", "outcome", "failure", "nanoseconds", "asked", "again")
+
+    def __init__(self, index, item, phase):
+        self.index = index
+        self.item = item
+        self.phase = phase
+        self.outcome = "passed"
+        self.failure = None
+        self.nanoseconds = 0
+        self.asked = False
+        self.again = False
+
+    def add(self, report):
+        """Takes in one report: set-up, call, tear-down or a sub-test."""
+        self.nanoseconds += int(report.duration * 1e9)
+        if report.failed:
+            # A failure in the call is the test's own; set-up and tear-down are
+            # around it. The first that went wrong is the one to tell.
+            if self.outcome not in ("failed", "errored"):
+                self.outcome = "failed" if report.when == "call" else "errored"
+                self.failure = report
+        elif report.skipped and not hasattr(report, "context") and self.outcome == "passed":
+            self.outcome = "skipped"
+            self.failure = report
+
+    @property
+    def has_failed(self):
+        return self.outcome in ("failed", "errored")
+
+
+def describe(report):
+    """A failing or skipped report as a message."""
+    longrepr = report.longrepr
+    crash = getattr(longrepr, "reprcrash", None)
+    if report.skipped:
+        reason = longrepr[2] if isinstance(longrepr, tuple) else getattr(report, "wasxfail", "") or longrepr
+        return {"kind": None, "message": wire.text(reason, 1024), "trace": "", "when": report.when}
+    try:
+        trace = report.longreprtext
+    except Exception as error:  # A hostile __repr__ may raise anything.
+        trace = "the failure could not be rendered: %s" % type(error).__name__
+    message = getattr(crash, "message", None) or trace
+    file, line = getattr(crash, "path", None), getattr(crash, "lineno", None)
+    return {
+        "kind": getattr(report, "_flakewise_kind", None),
+        "message": wire.text(message, 8192),
+        "trace": wire.text(trace),
+        "when": report.when,
+        "file": None if file is None else wire.text(file, 4096),
+        "line": line if isinstance(line, int) else None,
+    }
+
+
+class Chain:
+    """Stands in for the next test: what is on its chain is not torn down."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+
+    def listchain(self):
+        return self._nodes
+
+
+class Agent:
+    """What main, child and fresh processes have in common."""
+
+    def __init__(self, connection, job, observer=None):
+        self.connection = connection
+        self.job = job
+        self.observer = observer
+        self.config = None
+        self.session = None
+        self.attempt = None
+        self.items = []
+        self.index = {}
+        self.asks = bool(job.get("ask"))
+        # Whether fixtures of the session must outlive the last test.
+        self.holds_session = False
+
+    # Configuration
+
+    def configure(self, config):
+        self.config = config
+        manager = config.pluginmanager
+        manager.register(self, "flakewise")
+        for name, plugin in manager.list_name_plugin():
+            if plugin is not None and name in RETRYING_PLUGINS:
+                marker, option = RETRYING_PLUGINS[name]
+                manager.unregister(plugin)
+                config.addinivalue_line("markers", "%s(**arguments): left to flakewise" % marker)
+                if getattr(config.option, option, None):
+                    self.notice("retries by `%s` are switched off: flakewise runs failing tests again itself" % name)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config):
+        option = config.option
+        if getattr(option, "dist", "no") != "no" or getattr(option, "tx", None):
+            count = len(getattr(option, "tx", None) or ())
+            self.notice("pytest-xdist is set aside: the suite runs in one process instead of %d" % max(count, 1))
+            option.dist, option.tx, option.numprocesses = "no", [], None
+        if getattr(option, "looponfail", False):
+            option.looponfail = False
+
+    def notice(self, message, warning=False):
+        self.connection.send({"t": "notice", "text": wire.text(message, 1024), "warning": warning})
+
+    @pytest.hookimpl
+    def pytest_collectreport(self, report):
+        if report.failed:
+            failure = describe(report)
+            failure["when"] = "collect"
+            self.connection.send({"t": "collect_error", "id": wire.text(report.nodeid, 4096), "failure": failure})
+
+    # Items
+
+    def take_items(self, session):
+        """Gives every item a number; equal node ids are told apart."""
+        self.session = session
+        self.items = session.items
+        seen = {}
+        names = []
+        for number, item in enumerate(self.items):
+            self.index[item] = number
+            name = wire.text(item.nodeid, 4096)
+            count = seen[name] = seen.get(name, 0) + 1
+            names.append(name if count == 1 else "%s#%d" % (name, count))
+        self.watch_setup_state()
+        return names
+
+    def send_tests(self, names):
+        for begin in range(0, max(len(names), 1), 500):
+            part = names[begin : begin + 500]
+            self.connection.send({"t": "tests", "ids": part, "last": begin + 500 >= len(names)})
+
+    # Attempts
+
+    def watch_setup_state(self):
+        """Lets us choose, once a test has run, which fixtures stay."""
+        state = self.session._setupstate
+        original = state.teardown_exact
+
+        def teardown_exact(nextitem):
+            return original(self.keep(nextitem))
+
+        state.teardown_exact = teardown_exact
+
+    def keep(self, nextitem):
+        attempt = self.attempt
+        if attempt is not None and attempt.has_failed and not attempt.asked and self.ask(attempt):
+            # Function fixtures go, outer ones stay, but for those that are
+            # broken themselves.
+            stack = self.session._setupstate.stack
+            chain = []
+            for node in attempt.item.listchain()[:-1]:
+                if node not in stack or stack[node][1] is not None:
+                    break
+                chain.append(node)
+            return Chain(chain)
+        if nextitem is None and (self.holds_session or (attempt is not None and attempt.has_failed and self.asks)):
+            return Chain([self.session])
+        return nextitem
+
+    def ask(self, attempt):
+        """Whether the host wants this test again, at once."""
+        attempt.asked = True
+        if not self.asks:
+            return False
+        self.holds_session = True
+        self.connection.send({"t": "ask", "i": attempt.index, "failure": describe(attempt.failure)})
+        answer = self.connection.receive()
+        attempt.again = answer is not None and answer.get("t") == "again"
+        return attempt.again
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        if self.attempt is not None:
+            # An attempt of ours, which comes through here again.
+            yield
+            return
+        attempt = self.begin(item, "first")
+        result = yield
+        if result.excinfo is not None:
+            self.abandon(attempt, result.excinfo[1])
+            return
+        self.end(attempt)
+        while attempt.again:
+            attempt = self.run_again(item, nextitem, "rerun")
+
+    def begin(self, item, phase):
+        attempt = self.attempt = Attempt(self.index[item], item, phase)
+        # Sent before the test runs: if it takes the process along, the host
+        # knows whom to blame.
+        self.connection.send_line(b'{"t":"start","i":%d,"phase":"%s"}\n' % (attempt.index, phase.encode()))
+        return attempt
+
+    def end(self, attempt):
+        if attempt.has_failed and not attempt.asked:
+            # It failed in its tear-down.
+            self.ask(attempt)
+        self.attempt = None
+        if attempt.failure is None:
+            # The common case goes out with the next test's start.
+            self.connection.later(
+                b'{"t":"end","i":%d,"outcome":"passed","ns":%d}\n' % (attempt.index, attempt.nanoseconds)
+            )
+        else:
+            self.connection.send(
+                {
+                    "t": "end",
+                    "i": attempt.index,
+                    "outcome": attempt.outcome,
+                    "ns": attempt.nanoseconds,
+                    "failure": describe(attempt.failure),
+                }
+            )
+
+    def abandon(self, attempt, error):
+        """The test's exception went through pytest itself."""
+        self.attempt = None
+        kind = type(error).__name__
+        if not attempt.has_failed:
+            attempt.outcome = "errored"
+        message = "%s: %s" % (kind, error)
+        failure = {"kind": kind, "message": wire.text(message, 8192), "trace": "", "when": "call"}
+        self.connection.send(
+            {"t": "end", "i": attempt.index, "outcome": attempt.outcome, "ns": attempt.nanoseconds, "failure": failure}
+        )
+
+    def run_again(self, item, nextitem, phase):
+        """Runs a test once more, unseen by other plugins' reports."""
+        reset(item)
+        attempt = self.begin(item, phase)
+        try:
+            with Unseen(self.config.pluginmanager, self):
+                self.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
+        except BaseException as error:
+            self.abandon(attempt, error)
+            if isinstance(error, KeyboardInterrupt) and self.connection.lost:
+                raise
+            return attempt
+        self.end(attempt)
+        return attempt
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        result = yield
+        if call.excinfo is not None:
+            result.get_result()._flakewise_kind = call.excinfo.typename
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        if self.attempt is not None:
+            self.attempt.add(report)
+
+    # After the suite
+
+    def serve_runs(self):
+        """Runs what the host asks for until it has had enough."""
+        while True:
+            message = self.connection.receive()
+            if message is None or message["t"] != "run":
+                return
+            for index in message["tests"]:
+                # Every fixture but the session's goes, as between modules.
+                self.run_again(self.items[index], None, message["phase"])
+            self.connection.send({"t": "ran"})
+
+    def tear_down(self):
+        """Ends the session's fixtures; what breaks there has no test to blame."""
+        self.holds_session = False
+        try:
+            self.session._setupstate.teardown_exact(None)
+        except BaseException as error:
+            self.notice("the session's tear-down failed with %s: %s" % (type(error).__name__, error), True)
+
+
+class Unseen:
+    """While this lasts, reports reach no plugin but one."""
+
+    def __init__(self, manager, plugin):
+        self._manager = manager
+        self._plugin = plugin
+
+    def __enter__(self):
+        call = self._call = self._manager._inner_hookexec
+        plugin = self._plugin
+
+        def unseen(name, methods, arguments, firstresult):
+            if name in REPORTING_HOOKS:
+                methods = [method for method in methods if method.plugin is plugin]
+            return call(name, methods, arguments, firstresult)
+
+        self._manager._inner_hookexec = unseen
+
+    def __exit__(self, *_):
+        self._manager._inner_hookexec = self._call
+
+
+def reset(item):
+    """Makes an item as good as new, so that it can be run again."""
+    item._report_sections = []
+    if isinstance(item, pytest.Function):
+        if item.cls is not None:
+            # A test method gets a new instance each time.
+            item.__dict__.pop("_instance", None)
+            item._obj = None
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            for definition in definitions:
+                cached = definition.cached_result
+                if cached is not None and cached[2] is not None:
+                    definition.cached_result = None
+    try:
+        from _pytest.subtests import failed_subtests_key
+    except ImportError:
+        return
+    counts = item.config.stash.get(failed_subtests_key, None)
+    if counts:
+        counts.pop(item.nodeid, None)
+        counts.pop(getattr(item, "id", None), None)
+
+
+class Main(Agent):
+    """The process the user asked for."""
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session):
+        option = session.config.option
+        blocked = session.testsfailed and not option.continue_on_collection_errors
+        if blocked or option.collectonly or self.connection.lost:
+            yield
+            return
+        self.send_tests(self.take_items(session))
+        reason = self.fork_zygote()
+        root = wire.text(session.config.rootpath)
+        self.connection.send(
+            {"t": "ready", "forks": reason is None, "reason": reason, "root": root, "seeds": self.seeds()}
+        )
+        answer = self.connection.receive()
+        if answer is None or answer["t"] != "go":
+            self.connection.lost = True
+        result = yield
+        self.attempt = None
+        stopped = session.shouldfail or session.shouldstop or None
+        error = result.excinfo[1] if result.excinfo is not None else None
+        if error is not None and not stopped:
+            stopped = "%s: %s" % (type(error).__name__, error)
+        wanted = error is None or bool(session.shouldfail or session.shouldstop) or isinstance(error, pytest.exit.Exception)
+        self.connection.send({"t": "suite_end", "stopped": stopped and wire.text(stopped, 1024), "wanted": wanted})
+        self.serve_runs()
+        if self.holds_session:
+            self.tear_down()
+        self.connection.close()
+
+    @pytest.hookimpl
+    def pytest_unconfigure(self):
+        if not self.connection.lost:
+            self.connection.close()
+
+    def seeds(self):
+        """Seeds other plugins drew, which a reproduction needs."""
+        seeds = {}
+        for name in ("randomly_seed", "random_order_seed"):
+            value = getattr(self.config.option, name, None)
+            if value is not None:
+                seeds[name] = wire.text(value, 64)
+        return seeds
+
+    def fork_zygote(self):
+        """Leaves a process behind in which no test has run; or says why not."""
+        threads = thread_count()
+        if threads > 1:
+            return "%d threads were running before the first test" % threads
+        if not hasattr(os, "fork"):
+            return "this platform cannot fork"
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Forked twice: tests that look at their children must not see it.
+        child = _fork()
+        if child == 0:
+            try:
+                if _fork() == 0:
+                    Zygote(self).serve()
+            finally:
+                _exit(0)
+        _waitpid(child, 0)
+        return None
+
+
+def thread_count():
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        import threading
+
+        return threading.active_count()
+
+
+class Zygote:
+    """Forks a child for every job. Lives in a session of its own, so that a
+    test that kills its process group does not take it along; kills that group
+    if the host goes away."""
+
+    def __init__(self, main):
+        self.agent = main
+        self.connection = main.connection
+        self.children = {}
+        self.suite_group = os.getpgrp()
+
+    def serve(self):
+        _setsid()
+        capture = self.agent.config.pluginmanager.getplugin("capturemanager")
+        if capture is not None:
+            capture.suspend_global_capture(in_=True)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
+        # What exists now is never garbage in a child; not to look at it keeps
+        # its pages shared.
+        gc.freeze()
+        self.handlers = {
+            number: signal.signal(number, handler)
+            for number, handler in (
+                (signal.SIGINT, signal.SIG_IGN),
+                (signal.SIGTERM, signal.SIG_DFL),
+                (signal.SIGCHLD, lambda *_: None),
+            )
+        }
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        os.set_blocking(reader, False)
+        self.pipe = (reader, writer)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        self.connection.open("zygote", job=self.agent.job.get("session", 0))
+        while True:
+            if not self.connection.has_unread():
+                ready, _, _ = _select([self.connection.fileno(), reader], [], [])
+                if reader in ready:
+                    try:
+                        os.read(reader, 4096)
+                    except BlockingIOError:
+                        pass
+                    self.reap()
+                if self.connection.fileno() not in ready:
+                    continue
+            message = self.connection.receive()
+            if message is None:
+                self.kill_everything()
+                return
+            if message["t"] == "quit":
+                self.kill_children()
+                self.connection.close()
+                return
+            if message["t"] == "job":
+                self.fork_child(message)
+
+    def fork_child(self, job):
+        try:
+            child = _fork()
+        except OSError as error:
+            self.connection.send({"t": "exited", "job": job["job"], "error": wire.text(error, 1024)})
+            return
+        if child == 0:
+            try:
+                self.become_child(job)
+            finally:
+                _exit(0)
+        self.children[child] = (job["job"], _clock())
+        self.connection.send({"t": "forked", "job": job["job"], "pid": child})
+
+    def become_child(self, job):
+        _setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        for descriptor in self.pipe:
+            os.close(descriptor)
+        agent = self.agent
+        self.connection.open("child", job=job["job"])
+        capture = agent.config.pluginmanager.getplugin("capturemanager")
+        if capture is not None:
+            # The zygote's capture files are shared, offsets included.
+            capture.stop_global_capturing()
+            capture.start_global_capturing()
+        agent.job = job
+        agent.run_job()
+
+    def reap(self):
+        for child in list(self.children):
+            pid, status, usage = _wait4(child, _nohang)
+            if pid:
+                job, began = self.children.pop(child)
+                self.connection.send(
+                    {
+                        "t": "exited",
+                        "job": job,
+                        "status": status,
+                        "wall_ns": _clock() - began,
+                        "cpu_ns": int((usage.ru_utime + usage.ru_stime) * 1e9),
+                    }
+                )
+
+    def kill_children(self):
+        for child in self.children:
+            for target in (-child, child):
+                try:
+                    os.kill(target, signal.SIGKILL)
+                except OSError:
+                    pass
+        for child in self.children:
+            _waitpid(child, 0)
+
+    def kill_everything(self):
+        self.kill_children()
+        try:
+            os.killpg(self.suite_group, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+def run_job(agent):
+    """Runs a list of tests in order, in a process of their own."""
+    job = agent.job
+    agent.asks = bool(job.get("ask"))
+    stays = bool(job.get("stay"))
+    agent.holds_session = stays
+    items = [agent.items[index] for index in job["tests"]]
+    with Unseen(agent.config.pluginmanager, agent):
+        for place, item in enumerate(items):
+            following = items[place + 1] if place + 1 < len(items) else None
+            attempt = agent.run_again(item, following, job["phase"])
+            while attempt.again:
+                attempt = agent.run_again(item, following, "rerun")
+        if stays:
+            agent.connection.send({"t": "suite_end", "stopped": None, "wanted": True})
+            agent.serve_runs()
+            agent.tear_down()
+    if agent.observer is not None:
+        agent.observer.stop()
+        agent.observer.report(agent.connection, agent.config)
+    agent.connection.close()
+
+
+Agent.run_job = run_job
+
+
+class Fresh(Agent):
+    """A new interpreter for a few tests."""
+
+    def configure(self, config):
+        super().configure(config)
+        if config.option.maxfail:
+            config.option.maxfail = 0
+        files = self.job.get("files")
+        if files:
+            # As if the user had named only these; everything else about the
+            # command line stays.
+            config.args = list(files)
+            config.option.pyargs = False
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        wanted = {}
+        for place, name in enumerate(self.job["names"]):
+            wanted[name] = place
+        found = {}
+        for item in items:
+            name = wire.text(item.nodeid, 4096)
+            if name in wanted and name not in found:
+                found[name] = item
+        items[:] = [found[name] for name in self.job["names"] if name in found]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session):
+        try:
+            names = self.take_items(session)
+            self.send_tests(names)
+            if names:
+                self.job["tests"] = list(range(len(names)))
+                self.run_job()
+            else:
+                self.connection.close()
+        finally:
+            # No other plugin may write its report: this run is not the user's.
+            _exit(0)

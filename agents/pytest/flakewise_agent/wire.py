@@ -1,0 +1,152 @@
+"""The connection to the host: one JSON object per line over a unix socket.
+
+Every process has a connection of its own. Tests may patch, close or freeze
+whatever they like, so everything needed here is bound when this module is
+imported, and a connection that a test closed is opened again.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import socket
+
+PROTOCOL = (1, 0)
+# The host refuses longer lines.
+LINE_LIMIT = 1 << 20
+TEXT_LIMIT = 64 * 1024
+# Tests that close descriptors usually begin with the low ones.
+LOWEST_DESCRIPTOR = 500
+
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
+_write, _read, _close, _fstat, _getpid = os.write, os.read, os.close, os.fstat, os.getpid
+_fcntl, _duplicate = fcntl.fcntl, fcntl.F_DUPFD_CLOEXEC
+_socket, _family, _kind = socket.socket, socket.AF_UNIX, socket.SOCK_STREAM
+
+
+def text(value, limit=TEXT_LIMIT):
+    """A string that every JSON parser takes, cut in its middle to a length."""
+    value = str(value)
+    if len(value) > limit:
+        half = limit // 2
+        value = value[:half] + "\n[…]\n" + value[-half:]
+    # Lone surrogates, as in undecodable file names, are not valid in JSON.
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class Connection:
+    """A connection of this process to the host."""
+
+    def __init__(self, path, token):
+        self._path = path
+        self._token = token
+        self._hello = {}
+        self._descriptor = -1
+        self._identity = None
+        self._unsent = b""
+        self._unread = b""
+        self._pid = 0
+        self.lost = False
+
+    def open(self, role, **facts):
+        """Opens a connection for this process, leaving any inherited one."""
+        self._drop()
+        self._unsent = self._unread = b""
+        self._pid = _getpid()
+        self._hello = dict(facts, t="hello", role=role, proto=PROTOCOL, token=self._token, pid=_getpid())
+        self._connect()
+
+    def _connect(self):
+        connection = _socket(_family, _kind)
+        try:
+            connection.connect(self._path)
+            try:
+                self._descriptor = _fcntl(connection.fileno(), _duplicate, LOWEST_DESCRIPTOR)
+            except OSError:
+                self._descriptor = _fcntl(connection.fileno(), _duplicate, 3)
+        finally:
+            connection.close()
+        status = _fstat(self._descriptor)
+        self._identity = (status.st_dev, status.st_ino)
+        self._write_all((_encode(self._hello) + "\n").encode())
+        self._hello["resumed"] = True
+
+    def _is_ours(self):
+        # A test may have closed our descriptor, and something else may have
+        # been opened in its place since.
+        try:
+            status = _fstat(self._descriptor)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    def _drop(self):
+        if self._descriptor >= 0 and self._is_ours():
+            _close(self._descriptor)
+        self._descriptor = -1
+
+    def later(self, line):
+        """Keeps an encoded message until the next one is sent."""
+        self._unsent += line
+
+    def send(self, message):
+        """Sends a message, and what was kept before it."""
+        line = (_encode(message) + "\n").encode()
+        if len(line) > LINE_LIMIT:
+            line = (_encode({"t": "oversized", "was": message.get("t"), "length": len(line)}) + "\n").encode()
+        self.send_line(line)
+
+    def send_line(self, line):
+        """Sends an encoded message, and what was kept before it."""
+        # A process that a test forked is none of ours.
+        if self.lost or _getpid() != self._pid:
+            return
+        data, self._unsent = self._unsent + line, b""
+        try:
+            if not self._is_ours():
+                self._connect()
+            self._write_all(data)
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                try:
+                    self._connect()
+                    self._write_all(data)
+                    return
+                except OSError:
+                    pass
+            self.lost = True
+
+    def _write_all(self, data):
+        while data:
+            data = data[_write(self._descriptor, data) :]
+
+    def receive(self):
+        """The host's next message; none once it is gone."""
+        while not self.lost:
+            line, newline, rest = self._unread.partition(b"\n")
+            if newline:
+                self._unread = rest
+                return _decode(line.decode("utf-8"))
+            try:
+                data = _read(self._descriptor, 65536)
+            except OSError:
+                data = b""
+            if not data:
+                self.lost = True
+            self._unread += data
+        return None
+
+    def fileno(self):
+        """For waiting until there is something to receive."""
+        return self._descriptor
+
+    def has_unread(self):
+        """Whether a whole message has been read already."""
+        return b"\n" in self._unread
+
+    def close(self):
+        """Says goodbye: without it, the end of a connection is a crash."""
+        self.send({"t": "bye"})
+        self._drop()
+        self.lost = True

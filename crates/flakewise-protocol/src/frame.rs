@@ -1,0 +1,111 @@
+//! Lines on a stream.
+
+use std::io::{BufRead, BufReader, Read, Write};
+
+use crate::{ToAgent, ToHost};
+
+/// The longest line taken, in bytes. Agents cut texts long before.
+pub const LINE_LIMIT: usize = 1 << 20;
+
+/// Why a stream cannot be read on.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The stream itself failed.
+    #[error("the connection failed")]
+    Io(#[from] std::io::Error),
+    /// A line is longer than any agent sends.
+    #[error("a message is longer than {LINE_LIMIT} bytes")]
+    TooLong,
+    /// A line is no message.
+    #[error("`{excerpt}` is not a message")]
+    Malformed {
+        /// The beginning of the line.
+        excerpt: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Reads an agent's messages.
+#[derive(Debug)]
+pub struct FrameReader<R> {
+    stream: BufReader<R>,
+    line: Vec<u8>,
+}
+
+impl<R: Read> FrameReader<R> {
+    /// Reads from this stream.
+    pub fn new(stream: R) -> Self {
+        Self { stream: BufReader::new(stream), line: Vec::new() }
+    }
+
+    /// The next message; none at the end of the stream. A last line without an
+    /// end was cut off by the death of its writer, and does not count.
+    pub fn next_message(&mut self) -> Result<Option<ToHost>, FrameError> {
+        self.line.clear();
+        let limit = LINE_LIMIT as u64 + 1;
+        self.stream.by_ref().take(limit).read_until(b'\n', &mut self.line)?;
+        if self.line.last() != Some(&b'\n') {
+            return if self.line.len() > LINE_LIMIT { Err(FrameError::TooLong) } else { Ok(None) };
+        }
+        serde_json::from_slice(&self.line).map(Some).map_err(|source| {
+            let excerpt = &self.line[..self.line.len().min(60)];
+            FrameError::Malformed { excerpt: String::from_utf8_lossy(excerpt).trim_end().to_owned(), source }
+        })
+    }
+}
+
+/// Sends one message.
+pub fn write_message(stream: &mut impl Write, message: &ToAgent) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(bytes: &[u8]) -> Result<Vec<ToHost>, FrameError> {
+        let mut reader = FrameReader::new(bytes);
+        let mut messages = Vec::new();
+        while let Some(message) = reader.next_message()? {
+            messages.push(message);
+        }
+        Ok(messages)
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_the_end() {
+        let messages = read(b"{\"t\":\"ran\"}\n{\"t\":\"by").expect("readable");
+        assert_eq!(messages, [ToHost::Ran]);
+    }
+
+    #[test]
+    fn unknown_messages_and_fields_are_ignored() {
+        let messages = read(b"{\"t\":\"weather\",\"x\":1}\n{\"t\":\"bye\",\"more\":[]}\n").expect("readable");
+        assert_eq!(messages, [ToHost::Unknown, ToHost::Bye]);
+    }
+
+    #[test]
+    fn endless_lines_are_refused() {
+        let line = vec![b'x'; 3 * LINE_LIMIT];
+        assert!(matches!(read(&line), Err(FrameError::TooLong)));
+    }
+
+    #[test]
+    fn garbage_is_refused_with_its_beginning() {
+        let error = read(b"GET / HTTP/1.1\r\n").expect_err("not a message");
+        assert_eq!(error.to_string(), "`GET / HTTP/1.1` is not a message");
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_brings_the_reader_down(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The messages.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What an agent says.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "t", rename_all = "snake_case")]
+pub enum ToHost {
+    /// The first message of every connection.
+    Hello(Box<Hello>),
+    /// Something people should know.
+    Notice {
+        /// What, without a full stop.
+        text: String,
+        /// Whether it makes the answer weaker.
+        #[serde(default)]
+        warning: bool,
+    },
+    /// A file or folder could not be collected.
+    CollectError {
+        /// The runner's name for it.
+        id: String,
+        /// What went wrong.
+        failure: TestFailureMessage,
+    },
+    /// The tests that will run, in order, in parts. A test's number is its place.
+    Tests {
+        /// The runner's names.
+        ids: Vec<String>,
+        /// Whether this is the last part.
+        last: bool,
+    },
+    /// Everything is collected, nothing has run.
+    Ready {
+        /// Whether there is a zygote.
+        forks: bool,
+        /// If not, why.
+        #[serde(default)]
+        reason: Option<String>,
+        /// The folder the names of tests are relative to.
+        #[serde(default)]
+        root: String,
+        /// Seeds that plugins drew, by option.
+        #[serde(default)]
+        seeds: BTreeMap<String, String>,
+    },
+    /// A test begins.
+    Start {
+        /// Which.
+        i: u32,
+        /// Why.
+        phase: AgentPhase,
+    },
+    /// A test failed and is about to be torn down: shall it run again?
+    Ask {
+        /// Which.
+        i: u32,
+        /// How it failed.
+        failure: TestFailureMessage,
+    },
+    /// A test ended.
+    End {
+        /// Which.
+        i: u32,
+        /// How.
+        outcome: TestEnding,
+        /// How long set-up, call and tear-down took, in nanoseconds.
+        ns: u64,
+        /// For anything but a pass.
+        #[serde(default)]
+        failure: Option<TestFailureMessage>,
+    },
+    /// There is no further test.
+    SuiteEnd {
+        /// Why there are tests left, if it stopped early.
+        #[serde(default)]
+        stopped: Option<String>,
+        /// Whether that was somebody's wish.
+        wanted: bool,
+    },
+    /// What [`ToAgent::Run`] asked for was run.
+    Ran,
+    /// A child was forked.
+    Forked {
+        /// For this job.
+        job: u32,
+        /// Its process.
+        pid: u32,
+    },
+    /// A child ended, or could not be forked.
+    Exited {
+        /// The job.
+        job: u32,
+        /// How it ended, as `wait` tells it.
+        #[serde(default)]
+        status: Option<i32>,
+        /// How long it lived.
+        #[serde(default)]
+        wall_ns: u64,
+        /// The processor time it used.
+        #[serde(default)]
+        cpu_ns: u64,
+        /// Why it could not be forked.
+        #[serde(default)]
+        error: Option<String>,
+    },
+    /// Part of what this process depends on.
+    Depends {
+        /// In which way.
+        kind: DependencyKind,
+        /// Absolute paths, module names or reasons.
+        values: Vec<String>,
+    },
+    /// Lines of a changed file that were executed.
+    Executed {
+        /// The file.
+        file: String,
+        /// The lines.
+        lines: Vec<u32>,
+    },
+    /// All dependencies have been told.
+    Observed {
+        /// Whether lines could be seen.
+        lines: bool,
+    },
+    /// A message was too long to send.
+    Oversized,
+    /// The process ends in good order.
+    Bye,
+    /// A message of a later minor version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Who is speaking.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Hello {
+    /// The version spoken.
+    pub proto: [u32; 2],
+    /// The secret that was handed to the process.
+    pub token: String,
+    /// What kind of process it is.
+    pub role: Role,
+    /// Its process id.
+    pub pid: u32,
+    /// The job it was made for; the session, for a zygote.
+    #[serde(default)]
+    pub job: u32,
+    /// Whether this continues a connection that a test closed.
+    #[serde(default)]
+    pub resumed: bool,
+    /// The runner, such as `pytest`.
+    #[serde(default)]
+    pub runner: String,
+    /// Its version.
+    #[serde(default)]
+    pub runner_version: String,
+    /// The language's version.
+    #[serde(default)]
+    pub lang_version: String,
+    /// The hash of the agent's own files.
+    #[serde(default)]
+    pub agent: String,
+    /// The interpreter.
+    #[serde(default)]
+    pub executable: String,
+    /// The whole command line of the process.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// Its working folder.
+    #[serde(default)]
+    pub cwd: String,
+    /// Where it looks for modules.
+    #[serde(default)]
+    pub path: Vec<String>,
+    /// Its environment, as the tests see it.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+/// The kinds of process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Runs the suite.
+    Main,
+    /// Forks children.
+    Zygote,
+    /// Was forked for a job.
+    Child,
+    /// Was started for a job.
+    Fresh,
+}
+
+/// Why a test is executed, as agents know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentPhase {
+    /// As part of the suite.
+    First,
+    /// Again at once.
+    Rerun,
+    /// Again after the suite.
+    Postpone,
+    /// Alone, in a forked process.
+    Fork,
+    /// Alone, in a new process.
+    Fresh,
+}
+
+/// How a test ended, as agents know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestEnding {
+    /// It was content.
+    Passed,
+    /// Its own check failed.
+    Failed,
+    /// Something around it broke.
+    Errored,
+    /// It was not run, on purpose.
+    Skipped,
+}
+
+/// What went wrong, or why a test was skipped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct TestFailureMessage {
+    /// The exception or error type.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// The message.
+    pub message: String,
+    /// The stack trace as the runner prints it.
+    #[serde(default)]
+    pub trace: String,
+    /// In which part of the test.
+    #[serde(default)]
+    pub when: String,
+    /// Where, as the runner names the file.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// On which line.
+    #[serde(default)]
+    pub line: Option<u32>,
+}
+
+/// In which way a process depends on something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DependencyKind {
+    /// A file it opened, or tried to.
+    Opened,
+    /// The file of a module it has loaded.
+    Loaded,
+    /// A folder whose entries it read.
+    Listed,
+    /// A path whose existence or properties it asked for.
+    LookedFor,
+    /// A module it imported, or tried to.
+    Imports,
+    /// Something that hides what it depends on, in words.
+    Hidden,
+}
+
+/// What the host says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "t", rename_all = "snake_case")]
+pub enum ToAgent {
+    /// What a process is for. The first message to main and fresh processes, and
+    /// every order to a zygote.
+    Job(Job),
+    /// The suite may begin.
+    Go,
+    /// Yes: the test shall run again at once.
+    Again,
+    /// No: on to the next test.
+    Next,
+    /// Run these tests again now, one after another.
+    Run {
+        /// By number.
+        tests: Vec<u32>,
+        /// Why.
+        phase: AgentPhase,
+    },
+    /// Nothing more is wanted of this process.
+    Finish,
+    /// The zygote shall end.
+    Quit,
+}
+
+/// What a process is for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Job {
+    /// Its number, which the process names in its hello.
+    pub job: u32,
+    /// The session it belongs to.
+    pub session: u32,
+    /// Tests to run, by number, for a child.
+    pub tests: Vec<u32>,
+    /// Tests to run, by name, for a fresh process.
+    pub names: Vec<String>,
+    /// Files to collect instead of what the command line names.
+    pub files: Vec<String>,
+    /// Why the tests run; as part of the suite by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<AgentPhase>,
+    /// Whether to ask after each failure.
+    pub ask: bool,
+    /// Whether to wait for [`ToAgent::Run`] after the tests.
+    pub stay: bool,
+    /// Whether to watch what the tests depend on.
+    pub observe: bool,
+    /// Changed source files whose executed lines are wanted.
+    pub changed: Vec<String>,
+}

@@ -1,0 +1,91 @@
+//! The agents, as they are embedded and handed to a runner.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::RunnerError;
+
+/// The pytest agent's files.
+const PYTEST: [(&str, &str); 4] = [
+    ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
+    ("observe.py", include_str!("../../../agents/pytest/flakewise_agent/observe.py")),
+    ("plugin.py", include_str!("../../../agents/pytest/flakewise_agent/plugin.py")),
+    ("wire.py", include_str!("../../../agents/pytest/flakewise_agent/wire.py")),
+];
+
+/// The longest path a socket can have, with some room for its end.
+const SOCKET_PATH: usize = 90;
+
+/// A private folder with the agent and the socket in it; it goes when dropped.
+#[derive(Debug)]
+pub(crate) struct AgentFolder {
+    folder: TempDir,
+    hash: String,
+    token: String,
+}
+
+impl AgentFolder {
+    pub(crate) fn create() -> Result<Self, RunnerError> {
+        let write = |folder: &Path| -> std::io::Result<()> {
+            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+            let package = folder.join("agent").join("flakewise_agent");
+            std::fs::create_dir_all(&package)?;
+            PYTEST.iter().try_for_each(|(name, text)| std::fs::write(package.join(name), text))
+        };
+        let mut parent = std::env::temp_dir();
+        if parent.as_os_str().len() > SOCKET_PATH {
+            parent = PathBuf::from("/tmp");
+        }
+        let failed = |source| RunnerError::Temporary { folder: parent.clone(), source };
+        let folder = tempfile::Builder::new().prefix("flakewise-").tempdir_in(&parent).map_err(failed)?;
+        write(folder.path()).map_err(failed)?;
+        let mut hasher = blake3::Hasher::new();
+        for (name, text) in PYTEST {
+            hasher.update(name.as_bytes());
+            hasher.update(text.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex()[..16].to_owned();
+        Ok(Self { folder, hash, token: uuid::Uuid::new_v4().simple().to_string() })
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// The variables that bring the agent into any pytest that is started with
+    /// them, given what they were before.
+    pub(crate) fn variables(
+        &self,
+        role: &str,
+        job: u32,
+        options: &str,
+        old: impl Fn(&str) -> Option<OsString>,
+    ) -> Vec<(OsString, OsString)> {
+        let mut variables: Vec<(OsString, OsString)> = vec![
+            ("FLAKEWISE_SOCKET".into(), self.socket().into()),
+            ("FLAKEWISE_TOKEN".into(), self.token.clone().into()),
+            ("FLAKEWISE_AGENT_HASH".into(), self.hash.clone().into()),
+            ("FLAKEWISE_AGENT_ROLE".into(), role.into()),
+            ("FLAKEWISE_AGENT_JOB".into(), job.to_string().into()),
+        ];
+        let mut prepend = |name: &str, value: OsString, separator: &str| {
+            let mut joined = value;
+            if let Some(old) = old(name) {
+                joined.push(separator);
+                joined.push(&old);
+                variables.push((format!("FLAKEWISE_AGENT_OLD_{name}").into(), old));
+            }
+            variables.push((name.into(), joined));
+        };
+        prepend("PYTHONPATH", self.folder.path().join("agent").into(), ":");
+        prepend("PYTEST_ADDOPTS", format!("-p flakewise_agent{options}").into(), " ");
+        variables
+    }
+}

@@ -1,0 +1,253 @@
+//! Tests in newly started processes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use flakewise_model::Phase;
+use flakewise_protocol::{AgentPhase, Job};
+
+use crate::RunnerError;
+use crate::execution::{Execution, Observation, TestKey};
+use crate::jobs::{JobState, Nobody};
+use crate::suite::Suite;
+use crate::watch::Watch;
+
+/// How much of what a process printed last is kept.
+const TAIL: usize = 8 * 1024;
+
+/// What a process printed last.
+type Tail = Arc<Mutex<Vec<u8>>>;
+
+/// How to run a test in a new process.
+#[derive(Clone, Debug, Default)]
+pub struct FreshOptions {
+    /// The hash seed.
+    pub hash_seed: u32,
+    /// Whether to watch what it depends on.
+    pub observe: bool,
+    /// Source files whose executed lines are wanted, as absolute paths.
+    pub changed: Vec<String>,
+    /// Files whose opening by any process the kernel shall tell.
+    pub watch: Vec<PathBuf>,
+    /// Another copy of the project to run it in.
+    pub elsewhere: Option<ElsewherePlace>,
+}
+
+/// Another copy of the project.
+#[derive(Clone, Debug)]
+pub struct ElsewherePlace {
+    /// The project's folder.
+    pub from: PathBuf,
+    /// Its copy.
+    pub to: PathBuf,
+}
+
+impl ElsewherePlace {
+    fn map(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.from).map_or_else(|_| path.to_owned(), |rest| self.to.join(rest))
+    }
+}
+
+/// What a new process told.
+#[derive(Clone, Debug)]
+pub struct FreshRun {
+    /// The execution.
+    pub execution: Execution,
+    /// What it depends on; none if that could not be told to the end.
+    pub observation: Option<Observation>,
+    /// What the process printed last, if the test did not even run.
+    pub trouble: Option<String>,
+}
+
+impl Suite {
+    /// Runs one test alone in a newly started process.
+    pub fn fresh(&mut self, test: TestKey, options: &FreshOptions) -> Result<FreshRun, RunnerError> {
+        let session = test.session as usize;
+        let worker = self.worker(session, "fresh");
+        // Only the test's own file is collected; if that does not bring the
+        // test to light, everything is.
+        let name = self.name(test).to_owned();
+        let file = self.sessions[session].file_of(&name);
+        let mut run = self.fresh_once(test, options, file.as_deref(), &worker)?;
+        if run.trouble.is_some() && file.is_some() && options.elsewhere.is_none() {
+            run = self.fresh_once(test, options, None, &worker)?;
+        }
+        Ok(run)
+    }
+
+    fn fresh_once(
+        &mut self,
+        test: TestKey,
+        options: &FreshOptions,
+        file: Option<&Path>,
+        worker: &str,
+    ) -> Result<FreshRun, RunnerError> {
+        let name = self.name(test).to_owned();
+        let watch = Watch::new(&options.watch);
+        let file =
+            file.map(|file| options.elsewhere.as_ref().map_or_else(|| file.to_owned(), |to| to.map(file)));
+        let order = Job {
+            names: vec![name.clone()],
+            files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
+            phase: Some(AgentPhase::Fresh),
+            observe: options.observe,
+            changed: options.changed.clone(),
+            ..Job::default()
+        };
+        let state = JobState {
+            session: test.session,
+            worker: worker.to_owned(),
+            numbers: [(name, test.number)].into(),
+            ..JobState::default()
+        };
+        let (job, printed) = self.start_fresh(order, state, options.hash_seed, options.elsewhere.as_ref())?;
+        let began = Instant::now();
+        self.finish_job(job, &mut Nobody)?;
+        let mut state = self.jobs.remove(&job).unwrap_or_default();
+        if let Some(cost) = state.end.as_mut().and_then(|end| end.cost.as_mut()) {
+            cost.wall = began.elapsed();
+        }
+        let trouble = state.executions.is_empty().then(|| {
+            let printed = printed.lock().map(|tail| String::from_utf8_lossy(&tail).into_owned());
+            let printed = printed.unwrap_or_default();
+            let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let said = state.trouble.clone().unwrap_or_default();
+            if said.is_empty() { last.to_owned() } else { said }
+        });
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| !trouble.is_empty()) {
+            state.trouble = Some(trouble.clone());
+        }
+        let observation = state.observed.then(|| Observation {
+            watched: watch.and_then(Watch::finish),
+            ..std::mem::take(&mut state.observation)
+        });
+        let phase = if options.elsewhere.is_some() { Phase::Base } else { Phase::Fresh };
+        Ok(FreshRun { execution: state.outcome_of(test, phase), observation, trouble })
+    }
+
+    /// Goes on with a suite in a new process.
+    pub(crate) fn start_fresh_suite(
+        &mut self,
+        session: usize,
+        rest: &[u32],
+        worker: String,
+    ) -> Result<u32, RunnerError> {
+        let names: Vec<String> =
+            rest.iter().map(|number| self.sessions[session].names[*number as usize].clone()).collect();
+        let order = Job {
+            names: names.clone(),
+            phase: Some(AgentPhase::First),
+            ask: true,
+            stay: true,
+            ..Job::default()
+        };
+        let state = JobState {
+            session: u32::try_from(session).unwrap_or(u32::MAX),
+            worker,
+            in_suite: true,
+            numbers: names.into_iter().zip(rest.iter().copied()).collect(),
+            ..JobState::default()
+        };
+        let seed = self.hash_seed();
+        Ok(self.start_fresh(order, state, seed, None)?.0)
+    }
+
+    /// Starts a process like a session's main one.
+    fn start_fresh(
+        &mut self,
+        order: Job,
+        mut state: JobState,
+        hash_seed: u32,
+        elsewhere: Option<&ElsewherePlace>,
+    ) -> Result<(u32, Tail), RunnerError> {
+        let job = self.job_number();
+        let hello = &self.sessions[state.session as usize].hello;
+        let environment = environment(&hello.env);
+        let old = |name: &str| environment.get(name).cloned().filter(|value| !value.is_empty());
+        // What follows must not wipe out the user's own coverage data.
+        let options = if hello.argv.iter().any(|word| word.starts_with("--cov")) { " --no-cov" } else { "" };
+        let mut variables: BTreeMap<OsString, OsString> =
+            self.folder.variables("fresh", job, options, old).into_iter().collect();
+        let mut folder = PathBuf::from(&hello.cwd);
+        if let Some(elsewhere) = elsewhere {
+            folder = elsewhere.map(&folder);
+            // Where the suite found modules in the project, this process finds
+            // those of the copy first.
+            let mut path = variables.get(&OsString::from("PYTHONPATH")).cloned().unwrap_or_default();
+            for entry in hello.path.iter().map(Path::new).filter(|entry| entry.starts_with(&elsewhere.from)) {
+                path.push(":");
+                path.push(elsewhere.map(entry));
+            }
+            variables.insert("PYTHONPATH".into(), path);
+        }
+        let (reader, writer) = std::io::pipe()
+            .map_err(|source| RunnerError::Start { program: hello.executable.clone(), source })?;
+        let failed = |source| RunnerError::Start { program: hello.executable.clone(), source };
+        let child = Command::new(&hello.executable)
+            .args(hello.argv.iter().skip(1).map(|word| moved(word, elsewhere)))
+            .current_dir(folder)
+            .env_clear()
+            .envs(&environment)
+            .envs(&variables)
+            .env("PYTHONHASHSEED", hash_seed.to_string())
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(failed)?)
+            .stderr(writer)
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let printed = Arc::new(Mutex::new(Vec::new()));
+        keep_tail(reader, &printed);
+        state.pid = Some(child.id());
+        state.order = Some(Job { job, session: state.session, ..order });
+        self.jobs.insert(job, state);
+        self.hub.watch_child(child.id());
+        Ok((job, printed))
+    }
+}
+
+/// The environment of the suite; where it is not text, ours is used.
+fn environment(told: &BTreeMap<String, String>) -> BTreeMap<String, OsString> {
+    let own = |name: &str| std::env::var_os(name).filter(|value| value.to_str().is_none());
+    told.iter().map(|(name, value)| (name.clone(), own(name).unwrap_or_else(|| value.into()))).collect()
+}
+
+/// A word of the command line that names a place in the project, moved along.
+fn moved(word: &str, elsewhere: Option<&ElsewherePlace>) -> OsString {
+    match elsewhere {
+        Some(elsewhere) if Path::new(word).is_absolute() => elsewhere.map(Path::new(word)).into(),
+        _ => word.into(),
+    }
+}
+
+/// Reads what a process prints, and keeps only the end of it.
+fn keep_tail(mut reader: std::io::PipeReader, tail: &Tail) {
+    let tail = Arc::clone(tail);
+    std::thread::spawn(move || {
+        let mut buffer = [0; TAIL];
+        while let Ok(count) = reader.read(&mut buffer) {
+            let Ok(mut tail) = tail.lock() else { return };
+            if count == 0 {
+                return;
+            }
+            tail.extend_from_slice(&buffer[..count]);
+            let excess = tail.len().saturating_sub(TAIL);
+            tail.drain(..excess);
+        }
+    });
+}
+
+impl crate::suite::Session {
+    /// The file a test is in, if its name leads to one.
+    fn file_of(&self, name: &str) -> Option<PathBuf> {
+        let relative = name.split("::").next()?;
+        let file = Path::new(&self.root).join(relative);
+        (!self.root.is_empty() && file.is_file()).then_some(file)
+    }
+}

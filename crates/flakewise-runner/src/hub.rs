@@ -1,0 +1,134 @@
+//! Where all that happens comes together, in one queue.
+//!
+//! Threads wait for connections, for their messages, for processes and for
+//! signals; each puts what it sees into a bounded queue, so that somebody who
+//! talks without end is made to wait and not our memory to grow.
+
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use flakewise_protocol::{FrameReader, Hello, ToHost, VERSION};
+
+use crate::RunnerError;
+use crate::agent::AgentFolder;
+use crate::sys::{self, Waited};
+
+/// Messages that may wait. Each is at most a mebibyte.
+const QUEUE: usize = 64;
+/// Whoever connects must say who it is within this time.
+const HELLO_LIMIT: Duration = Duration::from_secs(10);
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A process of the runner spoke for the first time.
+    Connected { connection: u32, hello: Box<Hello>, stream: UnixStream },
+    /// It said something.
+    Message { connection: u32, message: ToHost },
+    /// Its connection ended.
+    Closed { connection: u32 },
+    /// A process we started ended.
+    Ended { pid: u32, status: ExitStatus, cpu: Duration },
+    /// Somebody wants us to stop.
+    Signal { signal: i32 },
+    /// An agent of another version spoke.
+    Version { theirs: u32 },
+}
+
+#[derive(Debug)]
+pub(crate) struct Hub {
+    events: Receiver<Event>,
+    sender: SyncSender<Event>,
+}
+
+impl Hub {
+    /// Listens for agents and for signals.
+    pub(crate) fn open(folder: &AgentFolder) -> Result<Self, RunnerError> {
+        let (sender, events) = sync_channel(QUEUE);
+        let path = folder.socket();
+        let failed = |source| RunnerError::Listen { path: path.clone(), source };
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        let hub = Self { events, sender };
+        hub.accept(listener, folder.token().to_owned());
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            hub.forward(signal).map_err(failed)?;
+        }
+        Ok(hub)
+    }
+
+    /// The next event; none if nothing happens until `deadline`.
+    pub(crate) fn next(&self, deadline: Instant) -> Option<Event> {
+        match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("we hold a sender ourselves"),
+        }
+    }
+
+    /// Waits for a child of ours in the background.
+    pub(crate) fn watch_child(&self, pid: u32) {
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            if let Waited::Ended { pid, status, cpu } = sys::wait(pid) {
+                let _ = sender.send(Event::Ended { pid, status, cpu });
+            }
+        });
+    }
+
+    fn accept(&self, listener: UnixListener, token: String) {
+        let sender = self.sender.clone();
+        let next = AtomicU32::new(0);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let connection = next.fetch_add(1, Ordering::Relaxed);
+                let (sender, token) = (sender.clone(), token.clone());
+                std::thread::spawn(move || listen(connection, stream, &token, &sender));
+            }
+        });
+    }
+
+    /// Turns a signal into an event.
+    fn forward(&self, signal: i32) -> std::io::Result<()> {
+        let (mut reader, writer) = UnixStream::pair()?;
+        signal_hook::low_level::pipe::register(signal, writer)?;
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            let mut byte = [0];
+            while std::io::Read::read_exact(&mut reader, &mut byte).is_ok() {
+                if sender.send(Event::Signal { signal }).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Passes on what one connection says until it ends. Whoever does not know the
+/// secret is not heard at all.
+fn listen(connection: u32, stream: UnixStream, token: &str, sender: &SyncSender<Event>) {
+    let Ok(reading) = stream.try_clone() else { return };
+    let _ = reading.set_read_timeout(Some(HELLO_LIMIT));
+    let mut frames = FrameReader::new(&reading);
+    let Ok(Some(ToHost::Hello(hello))) = frames.next_message() else { return };
+    if hello.token != token {
+        return;
+    }
+    if hello.proto[0] != VERSION[0] {
+        let _ = sender.send(Event::Version { theirs: hello.proto[0] });
+        return;
+    }
+    let _ = reading.set_read_timeout(None);
+    if sender.send(Event::Connected { connection, hello, stream }).is_err() {
+        return;
+    }
+    while let Ok(Some(message)) = frames.next_message() {
+        if sender.send(Event::Message { connection, message }).is_err() {
+            return;
+        }
+    }
+    let _ = sender.send(Event::Closed { connection });
+}

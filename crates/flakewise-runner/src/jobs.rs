@@ -1,0 +1,252 @@
+//! Tests in processes of their own: forked from the zygote.
+
+use std::collections::HashMap;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use std::os::unix::process::ExitStatusExt as _;
+
+use flakewise_model::{Failure, Outcome, Phase};
+use flakewise_protocol::{AgentPhase, DependencyKind, Job, ToAgent, ToHost};
+
+use crate::execution::{Execution, Observation, ProcessCost, TestKey};
+use crate::suite::{Director, Suite};
+use crate::{RunnerError, processes};
+
+/// How long a process may take to begin with its test, and to end after it.
+const START_LIMIT: Duration = Duration::from_mins(1);
+
+/// A job under way.
+#[derive(Debug, Default)]
+pub(crate) struct JobState {
+    pub(crate) session: u32,
+    pub(crate) worker: String,
+    pub(crate) in_suite: bool,
+    /// What a fresh process is told when it says hello.
+    pub(crate) order: Option<Job>,
+    /// The numbers of the tests a fresh process knows by name.
+    pub(crate) numbers: HashMap<String, u32>,
+    /// The tests a fresh process found, in its own order.
+    pub(crate) names: Vec<String>,
+    pub(crate) peer: Option<usize>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) executions: Vec<Execution>,
+    pub(crate) observation: Observation,
+    pub(crate) observed: bool,
+    pub(crate) end: Option<JobEnd>,
+    /// What went wrong before the test could run.
+    pub(crate) trouble: Option<String>,
+}
+
+/// How a job's process ended.
+#[derive(Clone, Debug)]
+pub(crate) struct JobEnd {
+    pub(crate) cost: Option<ProcessCost>,
+}
+
+impl JobState {
+    pub(crate) fn exited(
+        &mut self,
+        status: Option<ExitStatus>,
+        wall: Option<Duration>,
+        cpu: Duration,
+        error: Option<String>,
+    ) {
+        let cost = wall.map(|wall| ProcessCost { wall, cpu });
+        self.end = Some(JobEnd { cost: cost.or(Some(ProcessCost { wall: Duration::ZERO, cpu })) });
+        if let Some(error) = error {
+            self.trouble = Some(error);
+        } else if let Some(status) = status.filter(|status| !status.success()) {
+            self.trouble.get_or_insert_with(|| format!("the process ended with {status}"));
+        }
+    }
+
+    /// What the job says about the one test it was for.
+    pub(crate) fn outcome_of(self, test: TestKey, phase: Phase) -> Execution {
+        let cost = self.end.as_ref().and_then(|end| end.cost);
+        if let Some(execution) = self.executions.into_iter().rev().find(|execution| execution.test == test) {
+            return Execution { phase, cost, ..execution };
+        }
+        let trouble = self.trouble.unwrap_or_else(|| "the process ended before it".to_owned());
+        Execution {
+            test,
+            phase,
+            outcome: Outcome::Errored,
+            duration: None,
+            started: chrono::Utc::now(),
+            failure: Some(Failure::new(None, &format!("the test did not run: {trouble}"), "")),
+            place: None,
+            worker: self.worker,
+            position: 0,
+            cost,
+        }
+    }
+}
+
+impl Suite {
+    /// Runs one test alone in a process forked before the first test ran.
+    pub fn fork(&mut self, test: TestKey) -> Result<Execution, RunnerError> {
+        let session = test.session as usize;
+        let worker = self.worker(session, "fork");
+        let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
+        self.finish_job(job, &mut Nobody)?;
+        let state = self.jobs.remove(&job).unwrap_or_default();
+        Ok(state.outcome_of(test, Phase::Fork))
+    }
+
+    /// Goes on with a suite whose process died, in a fork or a new process.
+    pub(crate) fn continue_suite(
+        &mut self,
+        session: usize,
+        rest: Vec<u32>,
+        director: &mut dyn Director,
+    ) -> Result<(), RunnerError> {
+        let worker = self.worker(session, "continued");
+        let job = if self.can_fork(u32::try_from(session).unwrap_or(u32::MAX)) {
+            self.start_fork(session, rest, worker, AgentPhase::First, true)
+        } else {
+            self.start_fresh_suite(session, &rest, worker)?
+        };
+        self.finish_job(job, director)?;
+        self.jobs.remove(&job);
+        Ok(())
+    }
+
+    fn start_fork(
+        &mut self,
+        session: usize,
+        tests: Vec<u32>,
+        worker: String,
+        phase: AgentPhase,
+        in_suite: bool,
+    ) -> u32 {
+        let job = self.job_number();
+        let number = u32::try_from(session).unwrap_or(u32::MAX);
+        let state = JobState { session: number, worker, in_suite, ..JobState::default() };
+        self.jobs.insert(job, state);
+        let order = Job {
+            job,
+            session: number,
+            tests,
+            phase: Some(phase),
+            ask: in_suite,
+            stay: in_suite,
+            ..Job::default()
+        };
+        if let Some(zygote) = self.sessions[session].zygote {
+            self.tell(zygote, &ToAgent::Job(order));
+        }
+        job
+    }
+
+    /// Waits until a job's process has ended and all it said is known.
+    pub(crate) fn finish_job(&mut self, job: u32, director: &mut dyn Director) -> Result<(), RunnerError> {
+        let began = Instant::now();
+        let limit = START_LIMIT + self.options.test_timeout;
+        let is_done = move |suite: &Self| {
+            let Some(state) = suite.jobs.get(&job) else { return true };
+            let heard = state.peer.is_none_or(|peer| suite.peers[peer].settled);
+            let zygote = suite.sessions.get(state.session as usize).and_then(|session| session.zygote);
+            let forked = state.order.is_none() && state.numbers.is_empty();
+            let orphaned =
+                forked && state.end.is_none() && zygote.is_none_or(|zygote| suite.peers[zygote].settled);
+            (state.end.is_some() && heard) || orphaned
+        };
+        loop {
+            let deadline = Instant::now() + Duration::from_secs(1);
+            self.pump(director, |suite| is_done(suite) || Instant::now() > deadline)?;
+            if is_done(self) {
+                break;
+            }
+            // A suite that goes on is limited test by test.
+            let state = &self.jobs[&job];
+            let idle = state.peer.is_none_or(|peer| !self.peers[peer].in_suite);
+            if idle
+                && began.elapsed() > limit + self.start_allowance(job)
+                && let Some(pid) = state.pid
+            {
+                processes::kill_tree(pid);
+            }
+        }
+        self.sweep();
+        Ok(())
+    }
+
+    /// More time for processes that must import and collect first.
+    fn start_allowance(&self, job: u32) -> Duration {
+        if self.jobs[&job].numbers.is_empty() { Duration::ZERO } else { 9 * START_LIMIT }
+    }
+
+    /// What only jobs and zygotes say.
+    pub(crate) fn heard_of_job(&mut self, place: usize, message: ToHost) {
+        match message {
+            ToHost::Forked { job, pid } => {
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.pid = Some(pid);
+                }
+            }
+            ToHost::Exited { job, status, wall_ns, cpu_ns, error } => {
+                let status = status.map(ExitStatus::from_raw);
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    let wall = Duration::from_nanos(wall_ns);
+                    state.exited(status, Some(wall), Duration::from_nanos(cpu_ns), error);
+                    let peer = state.peer;
+                    self.peer_ended(|other| other.job == job && peer.is_some(), status);
+                }
+            }
+            ToHost::Depends { kind, values } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    let seen = &mut state.observation;
+                    let set = match kind {
+                        DependencyKind::Opened => &mut seen.opened,
+                        DependencyKind::Loaded => &mut seen.loaded,
+                        DependencyKind::Listed => &mut seen.listed,
+                        DependencyKind::LookedFor => &mut seen.looked_for,
+                        DependencyKind::Imports => &mut seen.imports,
+                        DependencyKind::Hidden => &mut seen.hidden,
+                    };
+                    set.extend(values);
+                }
+            }
+            ToHost::Executed { file, lines } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.observation.executed.entry(file).or_default().extend(lines);
+                }
+            }
+            ToHost::Observed { lines } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.observed = true;
+                    state.observation.lines_seen = lines;
+                }
+            }
+            ToHost::CollectError { id, failure } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    let line = failure.message.lines().next().unwrap_or_default();
+                    state.trouble.get_or_insert_with(|| format!("`{id}` could not be collected: {line}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// For jobs that ask nothing.
+pub(crate) struct Nobody;
+
+impl Director for Nobody {
+    fn collected(&mut self, _: u32, _: &[String]) {}
+    fn ended(&mut self, _: &Execution) {}
+    fn again(&mut self, _: &Execution) -> bool {
+        false
+    }
+    fn postpone(&mut self, _: u32) -> Vec<u32> {
+        Vec::new()
+    }
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,35 @@
+//! Runs a project's tests: lists, executes, isolates and time-limits them.
+//!
+//! One adapter per test runner; so far [`pytest`](Suite). The adapter starts the
+//! user's own command with an agent injected through the environment, so the
+//! project need not know of us. The agent is embedded in this crate, speaks
+//! `flakewise-protocol`, and decides nothing.
+//!
+//! Nothing here judges a failure. Whether a test runs again is asked of a
+//! [`Director`].
+//!
+//! # Processes
+//!
+//! We run other people's tests, so nothing they start may outlive us: see
+//! `processes`. Time is limited for each test, memory of ours does not depend
+//! on what tests print, and what an agent says is hostile input.
+
+mod agent;
+mod command;
+mod error;
+mod execution;
+mod fresh;
+mod hub;
+mod jobs;
+mod processes;
+mod suite;
+mod sys;
+mod watch;
+
+pub use command::RunnerCommand;
+pub use error::RunnerError;
+pub use execution::{
+    CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey,
+};
+pub use fresh::{ElsewherePlace, FreshOptions, FreshRun};
+pub use suite::{Director, Suite, SuiteOptions};

@@ -1,0 +1,119 @@
+//! Ending processes, all of them.
+//!
+//! A group can be left (`setsid`), a parent can die, so neither is enough. On
+//! Linux we are the *subreaper* of everything below us: whoever loses its
+//! parent becomes our child. So the processes below us in `/proc` are exactly
+//! those we are to blame for, and when there are none left, none got away.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use crate::sys::{self, Waited};
+
+/// How long we try to end processes that keep making new ones.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Ends a process and everything below it.
+pub(crate) fn kill_tree(pid: u32) {
+    let mut below = descendants(pid);
+    sys::signal_group(pid, libc::SIGKILL);
+    sys::signal_process(pid, libc::SIGKILL);
+    // Whoever was made meanwhile is seen the second time.
+    below.extend(descendants(pid));
+    for process in below {
+        sys::signal_process(process, libc::SIGKILL);
+    }
+}
+
+/// Ends and collects every process below us but `spared` and what is below
+/// them.
+pub(crate) fn sweep(spared: &HashSet<u32>) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let doomed = strays(spared);
+        if doomed.is_empty() {
+            return;
+        }
+        // Stopped first: nobody can make new ones while others are ended.
+        for process in &doomed {
+            sys::signal_process(*process, libc::SIGSTOP);
+        }
+        for process in &doomed {
+            sys::signal_process(*process, libc::SIGKILL);
+        }
+        for process in doomed {
+            // Only our own children can be collected; the others become ours
+            // as their parents end.
+            if matches!(sys::reap(process), Waited::Alive) {
+                std::thread::yield_now();
+            }
+        }
+        if Instant::now() > deadline {
+            return;
+        }
+    }
+}
+
+/// Ends and collects every process below us.
+pub(crate) fn sweep_all() {
+    sweep(&HashSet::new());
+    while let Waited::Ended { .. } = sys::reap_any() {}
+}
+
+/// Everything below us that does not belong to one of `spared`.
+fn strays(spared: &HashSet<u32>) -> Vec<u32> {
+    let children = children_of();
+    let mut found = Vec::new();
+    let mut open: Vec<u32> = children.get(&std::process::id()).cloned().unwrap_or_default();
+    while let Some(process) = open.pop() {
+        if !spared.contains(&process) {
+            found.push(process);
+            open.extend(children.get(&process).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// Everything below a process.
+fn descendants(pid: u32) -> Vec<u32> {
+    let children = children_of();
+    let mut found = Vec::new();
+    let mut open = vec![pid];
+    while let Some(parent) = open.pop() {
+        let below = children.get(&parent).into_iter().flatten();
+        open.extend(below.clone());
+        found.extend(below);
+    }
+    found
+}
+
+/// All processes by their parent. Empty where there is no `/proc`.
+fn children_of() -> HashMap<u32, Vec<u32>> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(status) = std::fs::read(entry.path().join("stat")) else { continue };
+        if let Some(parent) = parent(&status) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
+}
+
+/// The parent in a line such as `7 (a name) S 1 …`; the name may hold anything.
+fn parent(status: &[u8]) -> Option<u32> {
+    let end = status.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(&status[end + 1..]).ok()?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_hide_the_parent() {
+        assert_eq!(parent(b"41 (x) S 1) R 7 41 41 0"), Some(7));
+        assert_eq!(parent(b"nonsense"), None);
+    }
+}

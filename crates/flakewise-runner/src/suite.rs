@@ -1,0 +1,684 @@
+//! A suite under way, and what is left of it to run tests again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use flakewise_model::{Failure, Outcome, TestId, Timestamp};
+use flakewise_protocol::{
+    AgentPhase, Hello, Job, Role, TestFailureMessage, ToAgent, ToHost, VERSION, write_message,
+};
+
+use crate::agent::AgentFolder;
+use crate::command::RunnerCommand;
+use crate::execution::{self, CollectError, Execution, RunnerNotice, SuiteRun, TestKey};
+use crate::hub::{Event, Hub};
+use crate::jobs::JobState;
+use crate::{RunnerError, processes, sys};
+
+/// How long a process may take from its time limit to its death, while it
+/// prints where it hangs.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the last words of a process that ended may take to reach us. They
+/// are late only if somebody else holds its connection open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often we look after what cannot be waited for.
+const TICK: Duration = Duration::from_millis(100);
+/// How long the command may take to end after it was asked to.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+
+/// Decides what runs again while the suite is under way.
+pub trait Director {
+    /// A session was collected: these are its tests, by number.
+    fn collected(&mut self, session: u32, names: &[String]);
+    /// A test ended.
+    fn ended(&mut self, execution: &Execution);
+    /// A test has failed and is about to be torn down: shall it run again?
+    fn again(&mut self, failing: &Execution) -> bool;
+    /// The suite is through: which tests shall run once more in its process?
+    /// Asked until nothing is wanted.
+    fn postpone(&mut self, session: u32) -> Vec<u32>;
+    /// The suite's process died: shall the tests it did not reach run in
+    /// another one?
+    fn goes_on(&mut self) -> bool;
+}
+
+/// How to run a suite.
+#[derive(Clone, Debug)]
+pub struct SuiteOptions {
+    /// How long one execution of a test may take.
+    pub test_timeout: Duration,
+    /// The hash seed to run with, unless the environment has one.
+    pub hash_seed: u32,
+    /// Whether what the runner prints goes to stderr, because stdout is wanted.
+    pub output_to_stderr: bool,
+}
+
+/// A suite under way. When it is dropped, every process it started is ended.
+#[derive(Debug)]
+pub struct Suite {
+    pub(crate) folder: AgentFolder,
+    pub(crate) hub: Hub,
+    pub(crate) options: SuiteOptions,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) connections: HashMap<u32, usize>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) jobs: HashMap<u32, JobState>,
+    pub(crate) next_job: u32,
+    pub(crate) run: SuiteRun,
+    hash_seed: u32,
+    program: String,
+    command: u32,
+    command_status: Option<ExitStatus>,
+    stop: Option<(i32, Instant)>,
+}
+
+/// One pytest session: what main collected.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) hello: Hello,
+    /// The folder names are relative to.
+    pub(crate) root: String,
+    pub(crate) names: Vec<String>,
+    /// Whether a test has a result.
+    pub(crate) done: Vec<bool>,
+    pub(crate) zygote: Option<usize>,
+    pub(crate) forks: bool,
+    pub(crate) seeds: BTreeMap<String, String>,
+    /// Whether the suite may not be continued: it ended, or somebody wished so.
+    pub(crate) over: bool,
+    forks_job: u32,
+}
+
+/// A process that speaks to us.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a process, in any combination")]
+pub(crate) struct Peer {
+    pub(crate) role: Role,
+    pub(crate) pid: u32,
+    pub(crate) session: u32,
+    pub(crate) job: u32,
+    pub(crate) worker: String,
+    /// Whether what it runs is part of the suite.
+    pub(crate) in_suite: bool,
+    stream: UnixStream,
+    connection: u32,
+    current: Option<Current>,
+    position: u32,
+    closed: bool,
+    pub(crate) ended: Option<(Option<ExitStatus>, Instant)>,
+    /// Whether everything it said has been heard, and its end been dealt with.
+    pub(crate) settled: bool,
+    timed_out: bool,
+    kill_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Current {
+    number: u32,
+    phase: AgentPhase,
+    since: Instant,
+    started: Timestamp,
+    failure: Option<TestFailureMessage>,
+}
+
+impl Suite {
+    /// Starts the user's command with our agent in its environment.
+    pub fn start(command: &RunnerCommand, options: SuiteOptions) -> Result<Self, RunnerError> {
+        sys::adopt_orphans();
+        sys::ignore_terminal_stops();
+        let folder = AgentFolder::create()?;
+        let hub = Hub::open(&folder)?;
+        let old = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let given = std::env::var("PYTHONHASHSEED").ok().and_then(|seed| seed.parse().ok());
+        let hash_seed = given.unwrap_or(options.hash_seed);
+        let mut process = Command::new(&command.program);
+        process
+            .args(&command.arguments)
+            .envs(folder.variables("main", 0, "", old))
+            .env("PYTHONHASHSEED", hash_seed.to_string())
+            .stdin(Stdio::null())
+            // A test that kills its group must not kill us.
+            .process_group(0);
+        if options.output_to_stderr {
+            process.stdout(std::io::stderr());
+        }
+        let child =
+            process.spawn().map_err(|source| RunnerError::Start { program: command.program(), source })?;
+        let pid = child.id();
+        hub.watch_child(pid);
+        Ok(Self {
+            folder,
+            hub,
+            options,
+            peers: Vec::new(),
+            connections: HashMap::new(),
+            sessions: Vec::new(),
+            jobs: HashMap::new(),
+            next_job: 1,
+            run: SuiteRun::default(),
+            hash_seed,
+            program: command.program(),
+            command: pid,
+            command_status: None,
+            stop: None,
+        })
+    }
+
+    /// Runs the suite to its end, through crashes and hangs.
+    pub fn run(&mut self, director: &mut dyn Director) -> Result<SuiteRun, RunnerError> {
+        self.pump(director, |suite| suite.command_status.is_some() && suite.all_settled(Role::Main))?;
+        let status = self.command_status.expect("the command has ended");
+        if self.sessions.is_empty() && self.run.collect_errors.is_empty() && self.peers.is_empty() {
+            return Err(RunnerError::NoRunner { program: self.program.clone(), status });
+        }
+        self.run.exit_code = status.code();
+        self.sweep();
+        for session in 0..self.sessions.len() {
+            self.go_on(session, director)?;
+        }
+        self.sweep();
+        Ok(self.run.clone())
+    }
+
+    /// Runs what a session did not reach because its process died.
+    fn go_on(&mut self, session: usize, director: &mut dyn Director) -> Result<(), RunnerError> {
+        loop {
+            let state = &self.sessions[session];
+            let rest: Vec<u32> =
+                (0_u32..).zip(&state.done).filter(|(_, done)| !**done).map(|(n, _)| n).collect();
+            if state.over || rest.is_empty() || !director.goes_on() {
+                return Ok(());
+            }
+            let before = rest.len();
+            self.continue_suite(session, rest, director)?;
+            self.sweep();
+            let after = self.sessions[session].done.iter().filter(|done| !**done).count();
+            if after == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The names of a session's tests, by number.
+    pub fn name(&self, test: TestKey) -> &str {
+        &self.sessions[test.session as usize].names[test.number as usize]
+    }
+
+    /// A test's id.
+    pub fn test_id(&self, test: TestKey) -> TestId {
+        execution::test_id(self.name(test))
+    }
+
+    /// Tests that never gave a result.
+    pub fn lost(&self) -> Vec<TestKey> {
+        let mut lost = Vec::new();
+        for (session, state) in (0_u32..).zip(&self.sessions) {
+            let without = (0_u32..).zip(&state.done).filter(|(_, done)| !**done);
+            lost.extend(without.map(|(number, _)| TestKey { session, number }));
+        }
+        lost
+    }
+
+    /// The hash seed the suite ran with.
+    pub fn hash_seed(&self) -> u32 {
+        self.hash_seed
+    }
+
+    /// Runner and language with their versions, of the first session.
+    pub fn versions(&self) -> Option<(&str, &str, &str)> {
+        let hello = &self.sessions.first()?.hello;
+        Some((&hello.runner, &hello.runner_version, &hello.lang_version))
+    }
+
+    /// Seeds that plugins of a session drew, by option.
+    pub fn seeds(&self, session: u32) -> &BTreeMap<String, String> {
+        &self.sessions[session as usize].seeds
+    }
+
+    /// A session's command line and working folder.
+    pub fn session_command(&self, session: u32) -> (&[String], &str) {
+        let hello = &self.sessions[session as usize].hello;
+        (&hello.argv, &hello.cwd)
+    }
+
+    /// Whether tests of a session can be run in forks.
+    pub fn can_fork(&self, session: u32) -> bool {
+        let session = &self.sessions[session as usize];
+        session.forks && session.zygote.is_some_and(|zygote| !self.peers[zygote].settled)
+    }
+
+    /// Deals with what happens until a condition holds.
+    pub(crate) fn pump(
+        &mut self,
+        director: &mut dyn Director,
+        done: impl Fn(&Self) -> bool,
+    ) -> Result<(), RunnerError> {
+        while !done(self) {
+            let event = self.hub.next(self.next_deadline());
+            match event {
+                Some(Event::Connected { connection, hello, stream }) => {
+                    self.connected(connection, *hello, stream);
+                }
+                Some(Event::Message { connection, message }) => {
+                    if let Some(peer) = self.connections.get(&connection).copied() {
+                        self.heard(peer, message, director);
+                    }
+                }
+                Some(Event::Closed { connection }) => {
+                    if let Some(peer) = self.connections.get(&connection).copied()
+                        && self.peers[peer].connection == connection
+                    {
+                        self.peers[peer].closed = true;
+                    }
+                }
+                Some(Event::Ended { pid, status, cpu }) => self.process_ended(pid, status, cpu),
+                Some(Event::Signal { signal }) => self.asked_to_stop(signal)?,
+                Some(Event::Version { theirs }) => {
+                    return Err(RunnerError::Version { theirs, ours: VERSION[0] });
+                }
+                None => {}
+            }
+            self.look_after(director)?;
+        }
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Instant {
+        let mut next = Instant::now() + TICK;
+        for peer in self.peers.iter().filter(|peer| !peer.settled) {
+            if let Some(current) = &peer.current {
+                next = next.min(current.since + self.options.test_timeout);
+            }
+            next = next.min(peer.kill_at.unwrap_or(next));
+        }
+        next
+    }
+
+    fn connected(&mut self, connection: u32, hello: Hello, stream: UnixStream) {
+        if hello.resumed {
+            let known = self.peers.iter().position(|peer| peer.pid == hello.pid && peer.role == hello.role);
+            if let Some(peer) = known {
+                self.connections.insert(connection, peer);
+                let peer = &mut self.peers[peer];
+                (peer.connection, peer.stream, peer.closed) = (connection, stream, false);
+            }
+            return;
+        }
+        let place = self.peers.len();
+        let (session, worker) = match hello.role {
+            Role::Main => (u32::try_from(self.sessions.len()).unwrap_or(u32::MAX), "main".to_owned()),
+            Role::Zygote => (hello.job, "zygote".to_owned()),
+            Role::Child | Role::Fresh => match self.jobs.get(&hello.job) {
+                Some(job) => (job.session, job.worker.clone()),
+                // Nobody asked for it.
+                None => return,
+            },
+        };
+        let in_suite = match hello.role {
+            Role::Main => true,
+            Role::Zygote => false,
+            Role::Child | Role::Fresh => self.jobs.get(&hello.job).is_some_and(|job| job.in_suite),
+        };
+        self.connections.insert(connection, place);
+        self.peers.push(Peer {
+            role: hello.role,
+            pid: hello.pid,
+            session,
+            job: hello.job,
+            worker,
+            in_suite,
+            stream,
+            connection,
+            current: None,
+            position: 0,
+            closed: false,
+            ended: None,
+            settled: false,
+            timed_out: false,
+            kill_at: None,
+        });
+        match hello.role {
+            Role::Main => {
+                self.tell(place, &ToAgent::Job(Job { session, ask: true, ..Job::default() }));
+                self.sessions.push(Session {
+                    hello,
+                    root: String::new(),
+                    names: Vec::new(),
+                    done: Vec::new(),
+                    zygote: None,
+                    forks: false,
+                    seeds: BTreeMap::new(),
+                    over: false,
+                    forks_job: 0,
+                });
+            }
+            Role::Zygote => {
+                if let Some(session) = self.sessions.get_mut(session as usize) {
+                    session.zygote = Some(place);
+                }
+            }
+            Role::Child => {
+                if let Some(job) = self.jobs.get_mut(&hello.job) {
+                    job.peer = Some(place);
+                }
+            }
+            Role::Fresh => {
+                let order = self.jobs.get_mut(&hello.job).and_then(|job| {
+                    job.peer = Some(place);
+                    job.order.take()
+                });
+                if let Some(order) = order {
+                    self.tell(place, &ToAgent::Job(order));
+                }
+            }
+        }
+    }
+
+    /// Says something to a process. If it cannot hear us, its end will tell.
+    pub(crate) fn tell(&mut self, peer: usize, message: &ToAgent) {
+        let _ = write_message(&mut self.peers[peer].stream, message);
+    }
+
+    fn heard(&mut self, place: usize, message: ToHost, director: &mut dyn Director) {
+        let peer = &mut self.peers[place];
+        let session = peer.session as usize;
+        match message {
+            ToHost::Start { i, phase } => {
+                let (since, started) = (Instant::now(), chrono::Utc::now());
+                peer.current = Some(Current { number: i, phase, since, started, failure: None });
+            }
+            ToHost::Ask { i, failure } => {
+                let Some(current) = peer.current.as_mut().filter(|current| current.number == i) else {
+                    return;
+                };
+                current.failure = Some(failure.clone());
+                let outcome = if failure.when == "call" { Outcome::Failed } else { Outcome::Errored };
+                let execution = self.execution(place, outcome, None, Some(&failure));
+                let again = execution.is_some_and(|execution| director.again(&execution));
+                // The time we take is not the test's.
+                self.tell(place, if again { &ToAgent::Again } else { &ToAgent::Next });
+            }
+            ToHost::End { i, outcome, ns, failure } => {
+                if peer.current.as_ref().is_none_or(|current| current.number != i) {
+                    return;
+                }
+                let outcome = execution::outcome(outcome);
+                let execution =
+                    self.execution(place, outcome, Some(Duration::from_nanos(ns)), failure.as_ref());
+                self.peers[place].current = None;
+                if let Some(execution) = execution {
+                    self.record(place, execution, director);
+                }
+            }
+            ToHost::Tests { ids, .. } => {
+                if peer.role == Role::Main
+                    && let Some(session) = self.sessions.get_mut(session)
+                {
+                    session.names.extend(ids);
+                    session.done.resize(session.names.len(), false);
+                } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+                    job.names.extend(ids);
+                }
+            }
+            ToHost::Ready { forks, reason, root, seeds } => {
+                let number = peer.session;
+                if let Some(session) = self.sessions.get_mut(session) {
+                    (session.forks, session.root, session.seeds) = (forks, root, seeds);
+                    if let Some(reason) = reason {
+                        let text = format!("tests run again in new processes instead of forks: {reason}");
+                        self.run.notices.push(RunnerNotice { text, warning: false });
+                    }
+                    director.collected(number, &session.names);
+                }
+                self.tell(place, &ToAgent::Go);
+            }
+            ToHost::SuiteEnd { stopped, wanted } => {
+                let left = self.sessions.get_mut(session).map(|session| {
+                    session.over |= wanted;
+                    session.done.contains(&false)
+                });
+                if let Some(stopped) = stopped.filter(|_| left == Some(true)) {
+                    self.run.stopped = Some(stopped);
+                }
+                self.order_more(place, director);
+            }
+            ToHost::Ran => self.order_more(place, director),
+            ToHost::CollectError { id, failure } if peer.in_suite => {
+                self.run.collect_errors.push(CollectError {
+                    name: id,
+                    failure: execution::failure(&failure),
+                    place: execution::place(&failure),
+                });
+            }
+            ToHost::Notice { text, warning } if peer.in_suite => {
+                self.run.notices.push(RunnerNotice { text, warning });
+            }
+            message => self.heard_of_job(place, message),
+        }
+    }
+
+    /// Asks the director what else to run in a suite's process.
+    fn order_more(&mut self, place: usize, director: &mut dyn Director) {
+        let peer = &self.peers[place];
+        let tests =
+            if peer.in_suite && self.stop.is_none() { director.postpone(peer.session) } else { Vec::new() };
+        if tests.is_empty() {
+            self.tell(place, &ToAgent::Finish);
+        } else {
+            self.tell(place, &ToAgent::Run { tests, phase: AgentPhase::Postpone });
+        }
+    }
+
+    /// The execution that a process is in the midst of.
+    fn execution(
+        &mut self,
+        place: usize,
+        outcome: Outcome,
+        duration: Option<Duration>,
+        failure: Option<&TestFailureMessage>,
+    ) -> Option<Execution> {
+        let peer = &mut self.peers[place];
+        let current = peer.current.as_ref()?;
+        let number = match self.jobs.get(&peer.job).filter(|_| peer.role == Role::Fresh) {
+            // It numbers its own few tests.
+            Some(job) => *job.numbers.get(job.names.get(current.number as usize)?)?,
+            None => current.number,
+        };
+        let session = self.sessions.get(peer.session as usize)?;
+        if number as usize >= session.names.len() {
+            return None;
+        }
+        Some(Execution {
+            test: TestKey { session: peer.session, number },
+            phase: execution::phase(current.phase),
+            outcome,
+            duration,
+            started: current.started,
+            failure: failure.map(|message| {
+                if outcome == Outcome::Skipped {
+                    Failure::skip(&message.message)
+                } else {
+                    execution::failure(message)
+                }
+            }),
+            place: failure.and_then(execution::place),
+            worker: peer.worker.clone(),
+            position: peer.position,
+            cost: None,
+        })
+    }
+
+    fn record(&mut self, place: usize, execution: Execution, director: &mut dyn Director) {
+        let peer = &mut self.peers[place];
+        peer.position += 1;
+        if peer.in_suite {
+            self.sessions[execution.test.session as usize].done[execution.test.number as usize] = true;
+            director.ended(&execution);
+        } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+            job.executions.push(execution);
+        }
+    }
+
+    fn process_ended(&mut self, pid: u32, status: ExitStatus, cpu: Duration) {
+        if pid == self.command {
+            self.command_status = Some(status);
+        }
+        if let Some(job) = self.jobs.values_mut().find(|job| job.pid == Some(pid)) {
+            job.exited(Some(status), None, cpu, None);
+        }
+        self.peer_ended(|peer| peer.pid == pid, Some(status));
+    }
+
+    pub(crate) fn peer_ended(&mut self, which: impl Fn(&Peer) -> bool, status: Option<ExitStatus>) {
+        for peer in self.peers.iter_mut().filter(|peer| which(peer) && peer.ended.is_none()) {
+            peer.ended = Some((status, Instant::now()));
+        }
+    }
+
+    /// Everything that has a time: limits, last words, processes that nobody
+    /// can wait for.
+    fn look_after(&mut self, director: &mut dyn Director) -> Result<(), RunnerError> {
+        let now = Instant::now();
+        for place in 0..self.peers.len() {
+            let peer = &mut self.peers[place];
+            if peer.settled {
+                continue;
+            }
+            if peer.closed && peer.ended.is_none() && !is_alive(peer.pid) {
+                peer.ended = Some((None, now));
+            }
+            if let Some((status, at)) = peer.ended
+                && (peer.closed || now > at + LAST_WORDS)
+            {
+                peer.settled = true;
+                self.settle(place, status, director);
+                continue;
+            }
+            let overdue =
+                peer.current.as_ref().is_some_and(|test| now > test.since + self.options.test_timeout);
+            if overdue && !peer.timed_out {
+                peer.timed_out = true;
+                if peer.role == Role::Main {
+                    // It says where it hangs, where it can.
+                    sys::signal_process(peer.pid, libc::SIGABRT);
+                    peer.kill_at = Some(now + GRACE);
+                } else {
+                    processes::kill_tree(peer.pid);
+                }
+            }
+            if peer.kill_at.is_some_and(|at| now > at) {
+                peer.kill_at = None;
+                processes::kill_tree(peer.pid);
+            }
+        }
+        if let Some((signal, at)) = self.stop
+            && (self.command_status.is_some() || now > at)
+        {
+            return Err(RunnerError::Interrupted { signal });
+        }
+        Ok(())
+    }
+
+    /// A process ended and all it said is known: a test it was in the midst of
+    /// took it along.
+    fn settle(&mut self, place: usize, status: Option<ExitStatus>, director: &mut dyn Director) {
+        let timed_out = self.peers[place].timed_out;
+        let (outcome, message) = if timed_out {
+            let limit = self.options.test_timeout;
+            (Outcome::TimedOut, format!("no end after {limit:?}, the time limit"))
+        } else {
+            let how = match status.and_then(|status| status.signal()) {
+                Some(signal) => format!("was killed by {}", signal_name(signal)),
+                None => match status.and_then(|status| status.code()) {
+                    Some(code) => format!("ended with exit code {code}"),
+                    None => "died".to_owned(),
+                },
+            };
+            (Outcome::Crashed, format!("the process {how} while the test ran"))
+        };
+        let words = TestFailureMessage { message, ..TestFailureMessage::default() };
+        if let Some(execution) = self.execution(place, outcome, None, Some(&words)) {
+            self.record(place, execution, director);
+        }
+        self.peers[place].current = None;
+    }
+
+    /// The first signal is passed on to the suite, so that pytest can say what
+    /// it has; the second ends everything.
+    fn asked_to_stop(&mut self, signal: i32) -> Result<(), RunnerError> {
+        if self.stop.is_some() || self.command_status.is_some() {
+            return Err(RunnerError::Interrupted { signal });
+        }
+        sys::signal_group(self.command, if signal == libc::SIGINT { signal } else { libc::SIGTERM });
+        self.stop = Some((signal, Instant::now() + STOP_GRACE));
+        Ok(())
+    }
+
+    fn all_settled(&self, role: Role) -> bool {
+        self.peers.iter().filter(|peer| peer.role == role).all(|peer| peer.settled)
+    }
+
+    /// Ends whatever tests left behind. Zygotes and what they run stay.
+    pub(crate) fn sweep(&self) {
+        let zygotes = self.peers.iter().filter(|peer| peer.role == Role::Zygote && !peer.settled);
+        let mut spared: HashSet<u32> = zygotes.map(|peer| peer.pid).collect();
+        if self.command_status.is_none() {
+            spared.insert(self.command);
+        }
+        processes::sweep(&spared);
+    }
+
+    /// Gives a number to a new job.
+    pub(crate) fn job_number(&mut self) -> u32 {
+        self.next_job += 1;
+        self.next_job
+    }
+
+    /// A name for the next process of this kind in a session.
+    pub(crate) fn worker(&mut self, session: usize, kind: &str) -> String {
+        self.sessions[session].forks_job += 1;
+        format!("{kind}-{}", self.sessions[session].forks_job)
+    }
+}
+
+impl Drop for Suite {
+    fn drop(&mut self) {
+        for place in 0..self.peers.len() {
+            if self.peers[place].role == Role::Zygote {
+                self.tell(place, &ToAgent::Quit);
+            }
+        }
+        if self.command_status.is_none() {
+            processes::kill_tree(self.command);
+        }
+        processes::sweep_all();
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    // A zombie is dead, only nobody has taken note yet.
+    std::fs::read(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        let end = stat.iter().rposition(|byte| *byte == b')').unwrap_or(0);
+        stat.get(end + 2).is_some_and(|state| *state != b'Z' && *state != b'X')
+    })
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGTERM => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}

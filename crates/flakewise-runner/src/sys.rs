@@ -1,0 +1,103 @@
+//! The few system calls the standard library has no safe form of.
+#![expect(unsafe_code, reason = "each call below takes plain integers or a pointer to a local value")]
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// Sends a signal to a process. A process that is gone is no error.
+pub(crate) fn signal_process(pid: u32, signal: i32) {
+    if let Some(pid) = target(pid) {
+        // SAFETY: `kill` takes two integers and touches no memory of ours.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// Sends a signal to every process of a group.
+pub(crate) fn signal_group(group: u32, signal: i32) {
+    if let Some(group) = target(group) {
+        // SAFETY: as above.
+        unsafe { libc::kill(-group, signal) };
+    }
+}
+
+/// Never 0 or 1, which `kill` takes for whole groups and for everybody.
+fn target(pid: u32) -> Option<libc::pid_t> {
+    libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 1)
+}
+
+/// Orphans among our descendants become our children from now on, so that none
+/// can get away by losing its parent.
+#[cfg(target_os = "linux")]
+pub(crate) fn adopt_orphans() {
+    // SAFETY: this `prctl` takes an integer and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// Elsewhere orphans go to the system; their groups can still be signalled.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn adopt_orphans() {}
+
+/// Tests run in a background group of the terminal. Those that touch its
+/// settings must not be stopped for it; what we ignore, they inherit.
+pub(crate) fn ignore_terminal_stops() {
+    // SAFETY: setting a disposition to "ignore" installs no handler.
+    unsafe {
+        libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+        libc::signal(libc::SIGTTIN, libc::SIG_IGN);
+    }
+}
+
+/// What became of a child.
+pub(crate) enum Waited {
+    /// It ended.
+    Ended { pid: u32, status: ExitStatus, cpu: Duration },
+    /// It lives.
+    Alive,
+    /// There is no such child.
+    Nobody,
+}
+
+/// Waits for a child of ours, and learns the processor time it and the
+/// children it waited for have used.
+pub(crate) fn wait(pid: u32) -> Waited {
+    wait_for(libc::pid_t::try_from(pid).unwrap_or(-1), 0)
+}
+
+/// Takes note of one child that has ended, without waiting.
+pub(crate) fn reap_any() -> Waited {
+    wait_for(-1, libc::WNOHANG)
+}
+
+/// The same for one child.
+pub(crate) fn reap(pid: u32) -> Waited {
+    wait_for(libc::pid_t::try_from(pid).unwrap_or(-1), libc::WNOHANG)
+}
+
+fn wait_for(pid: libc::pid_t, options: i32) -> Waited {
+    let mut status = 0;
+    loop {
+        // SAFETY: both pointers are to local values of the type asked for, and
+        // all-zero bytes are a valid `rusage`.
+        let (found, usage) = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::wait4(pid, &raw mut status, options, &raw mut usage), usage)
+        };
+        match found {
+            0 => return Waited::Alive,
+            -1 if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            -1 => return Waited::Nobody,
+            found => {
+                let cpu = duration(usage.ru_utime) + duration(usage.ru_stime);
+                let pid = u32::try_from(found).unwrap_or(0);
+                return Waited::Ended { pid, status: ExitStatus::from_raw(status), cpu };
+            }
+        }
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let micros = u64::try_from(time.tv_usec).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(micros)
+}
