@@ -1,0 +1,175 @@
+//! What changed: the work tree that ran, compared with a base revision.
+//!
+//! Staged, unstaged and untracked work is part of the change, as it is part of
+//! what ran. Ignored files are not: nobody can say what they were before. Call
+//! [`Change::discover`] before the suite runs, so that files which tests leave
+//! behind are not taken for work.
+//!
+//! Nothing here writes to the repository, its index included.
+
+mod files;
+mod patch;
+mod target;
+
+use std::path::{Path, PathBuf};
+
+use flakewise_model::ChangeSummary;
+
+use crate::ChangeError;
+use crate::git::{Git, path_line};
+use target::Base;
+
+/// What changed since a base revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The top folder of the work tree, absolute and without symbolic links.
+    pub root: PathBuf,
+    /// The commit that is checked out.
+    pub head: String,
+    /// The commit it is compared with.
+    pub base: String,
+    /// How the base was found, for people: `merge base with origin/main`.
+    pub found: String,
+    /// What changed, by path; each path is there once.
+    pub files: Vec<ChangedFile>,
+    /// Whether uncommitted work is part of it, untracked files included.
+    pub uncommitted: bool,
+}
+
+/// A file that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// The path, relative to the root, with forward slashes.
+    pub path: String,
+    /// Whether the name is not UTF-8, so that `path` is only like it.
+    pub lossy: bool,
+    /// What happened to it.
+    pub kind: ChangeKind,
+    /// What it is, or was.
+    pub shape: Shape,
+    /// The lines that changed, counted in the new version, in order and apart
+    /// from each other. Where lines were only removed, these are the lines
+    /// around. None for binary and removed files.
+    pub lines: Vec<LineRange>,
+    /// Whether it is Python source.
+    pub source: bool,
+    /// The topmost folder that came or went with it, if one did.
+    pub folder: Option<String>,
+}
+
+/// What happened to a file. A rename is a removal and an addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChangeKind {
+    /// It was not there before.
+    Added,
+    /// It has other content, or other permissions.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It was a file and is a symbolic link, or the like.
+    TypeChanged,
+}
+
+/// What a changed path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shape {
+    /// An ordinary file.
+    File,
+    /// A symbolic link, now or before.
+    Symlink,
+    /// A repository of its own inside of ours, such as a submodule. Anything
+    /// below may have changed.
+    Folder,
+}
+
+/// Consecutive lines, both ends included, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineRange {
+    /// The first line.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
+}
+
+impl LineRange {
+    /// Every line a file may have.
+    pub const ALL: Self = Self { first: 1, last: u32::MAX };
+}
+
+impl Change {
+    /// Finds out what changed in the repository that holds `folder`.
+    ///
+    /// `base` is what the user named; `ci` reads an environment variable. None
+    /// if there is no work tree of git or no commit in it.
+    pub fn discover(
+        folder: &Path,
+        base: Option<&str>,
+        ci: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, ChangeError> {
+        let Some(root) = root(folder)? else {
+            return Ok(None);
+        };
+        let git = Git::at(&root);
+        let Some(head) = git.commit("HEAD")? else {
+            return Ok(None);
+        };
+        let modified = files::tracked(&git, &head)?;
+        let Base { commit, found } = target::find(&git, &head, base, &ci, !modified.is_empty())?;
+        let tracked = if commit == head { modified.clone() } else { files::tracked(&git, &commit)? };
+        let untracked = files::untracked(&git)?;
+        let uncommitted = !modified.is_empty() || !untracked.is_empty();
+        let files = files::collect(&git, &root, &commit, tracked, untracked)?;
+        Ok(Some(Self { root, head, base: commit, found, files, uncommitted }))
+    }
+
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// How many files have names that are not UTF-8.
+    pub fn lossy_names(&self) -> usize {
+        self.files.iter().filter(|file| file.lossy).count()
+    }
+
+    /// What people are told about it.
+    pub fn summary(&self) -> ChangeSummary {
+        ChangeSummary {
+            base: self.base.clone(),
+            found: self.found.clone(),
+            files: u32::try_from(self.files.len()).unwrap_or(u32::MAX),
+            uncommitted: self.uncommitted,
+        }
+    }
+}
+
+impl ChangedFile {
+    /// Whether a line of the new version changed.
+    pub fn is_changed(&self, line: u32) -> bool {
+        let after = self.lines.partition_point(|range| range.first <= line);
+        after > 0 && line <= self.lines[after - 1].last
+    }
+}
+
+/// The top of the work tree around a folder.
+fn root(folder: &Path) -> Result<Option<PathBuf>, ChangeError> {
+    let git = Git::at(folder);
+    let inside = git.output(&["rev-parse", "--is-inside-work-tree"])?;
+    if !inside.status.success() {
+        let complaint = String::from_utf8_lossy(&inside.stderr);
+        if complaint.contains("not a git repository") {
+            return Ok(None);
+        }
+        // Such as a repository that belongs to somebody else: git knows what
+        // changed, but will not say.
+        let message = complaint.lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned();
+        return Err(ChangeError::Git { command: "rev-parse".to_owned(), message });
+    }
+    if inside.stdout.trim_ascii() != b"true" {
+        return Ok(None);
+    }
+    let root = path_line(&git.bytes(&["rev-parse", "--show-toplevel"])?);
+    // Windows would answer in a form that no other program uses.
+    let real = if cfg!(windows) { Ok(root.clone()) } else { root.canonicalize() };
+    real.map(Some).map_err(|source| ChangeError::Io { path: root, source })
+}

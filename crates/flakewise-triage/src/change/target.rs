@@ -1,0 +1,163 @@
+//! Which revision to compare with.
+
+use crate::ChangeError;
+use crate::git::Git;
+
+/// The revision to compare with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Base {
+    pub(super) commit: String,
+    pub(super) found: String,
+}
+
+/// Variables in which CI systems name the commit a change starts from. They
+/// come before names of branches, which may be stale or not fetched.
+const TARGET_COMMITS: [&str; 6] = [
+    // Set only if the merged result is tested: then the other one would
+    // count what others changed in the meantime.
+    "CI_MERGE_REQUEST_TARGET_BRANCH_SHA",
+    "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+    "BITBUCKET_PR_DESTINATION_COMMIT",
+    "CIRRUS_BASE_SHA",
+    "PULL_BASE_SHA",
+    "BUILDKITE_MERGE_QUEUE_BASE_COMMIT",
+];
+
+/// Variables in which CI systems name the branch a change is to go to.
+const TARGET_BRANCHES: [&str; 13] = [
+    "GITHUB_BASE_REF",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "CHANGE_TARGET",
+    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+    "SYSTEM_PULLREQUEST_TARGETBRANCH",
+    "BITBUCKET_PR_DESTINATION_BRANCH",
+    "CIRRUS_BASE_BRANCH",
+    "CODEBUILD_WEBHOOK_BASE_REF",
+    "PULL_BASE_REF",
+    "CI_COMMIT_TARGET_BRANCH",
+    "ghprbTargetBranch",
+    "gitlabTargetBranch",
+    // For a push it is the branch itself, but then this one is false.
+    "TRAVIS_BRANCH",
+];
+
+/// Variables that are set on CI. Nobody works there, so that a modified file
+/// is something the build wrote.
+const CI: [&str; 3] = ["CI", "JENKINS_URL", "TF_BUILD"];
+
+/// Where changes usually go.
+const USUAL: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
+
+/// Finds the base of the change. `dirty` says that tracked files differ from
+/// the commit that is checked out.
+pub(super) fn find(
+    git: &Git,
+    head: &str,
+    named: Option<&str>,
+    ci: &dyn Fn(&str) -> Option<String>,
+    dirty: bool,
+) -> Result<Base, ChangeError> {
+    if let Some(named) = named {
+        return by_name(git, head, named);
+    }
+    let variable = |name: &&str| ci(name).filter(|value| !value.is_empty() && value != "false");
+    if let Some(base) = by_ci(git, head, &|name| variable(&name))? {
+        return Ok(base);
+    }
+    let default = variable(&"CI_DEFAULT_BRANCH").map(|branch| format!("origin/{branch}"));
+    for reference in default.iter().map(String::as_str).chain(USUAL) {
+        let full = match reference.strip_prefix("origin/") {
+            Some(branch) => format!("refs/remotes/origin/{branch}"),
+            None => format!("refs/heads/{reference}"),
+        };
+        let Some(commit) = git.commit(&full)? else {
+            continue;
+        };
+        let base = merge_base(git, head, &commit, reference)?;
+        if base.commit != head {
+            return Ok(base);
+        }
+        break;
+    }
+    if dirty && !CI.iter().any(|name| variable(name).is_some()) {
+        return Ok(Base { commit: head.to_owned(), found: "HEAD, for uncommitted work only".to_owned() });
+    }
+    parent(git, head)
+}
+
+fn by_name(git: &Git, head: &str, named: &str) -> Result<Base, ChangeError> {
+    let remote = format!("refs/remotes/origin/{named}");
+    let commit = match git.commit(named)? {
+        Some(commit) => Some((commit, named.to_owned())),
+        None => git.commit(&remote)?.map(|commit| (commit, format!("origin/{named}"))),
+    };
+    let (commit, name) = commit.ok_or_else(|| ChangeError::UnknownBase { base: named.to_owned() })?;
+    merge_base(git, head, &commit, &name)
+}
+
+fn by_ci(
+    git: &Git,
+    head: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Base>, ChangeError> {
+    for name in TARGET_COMMITS {
+        let Some(value) = variable(name) else {
+            continue;
+        };
+        let is_commit = value.len() >= 7 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if let Some(commit) = git.commit(&value)?.filter(|_| is_commit) {
+            return merge_base(git, head, &commit, &value[..value.len().min(12)]).map(Some);
+        }
+    }
+    let is_set = |name: &&&str| **name != "TRAVIS_BRANCH" || variable("TRAVIS_PULL_REQUEST").is_some();
+    let target = TARGET_BRANCHES.iter().filter(is_set).find_map(|name| variable(name));
+    let Some(target) = target else {
+        return Ok(None);
+    };
+    let branch = target.strip_prefix("refs/heads/").unwrap_or(&target);
+    let candidates = [(format!("refs/remotes/origin/{branch}"), format!("origin/{branch}"))]
+        .into_iter()
+        .chain([(format!("refs/heads/{branch}"), branch.to_owned())]);
+    for (reference, name) in candidates {
+        if let Some(commit) = git.commit(&reference)? {
+            return merge_base(git, head, &commit, &name).map(Some);
+        }
+    }
+    // GitHub checks out a merge of the pull request into its target, and of
+    // that often nothing more. Its first parent is the target.
+    let is_merge = variable("GITHUB_SHA").as_deref() == Some(head)
+        && variable("GITHUB_REF")
+            .is_some_and(|name| name.starts_with("refs/pull/") && name.ends_with("/merge"));
+    if is_merge && let Some(commit) = git.commit("HEAD^1")? {
+        return Ok(Some(Base { commit, found: format!("what the pull request is merged into, {branch}") }));
+    }
+    if is_shallow(git)? {
+        return Err(ChangeError::Shallow { wanted: format!("merge base with {branch}") });
+    }
+    Err(ChangeError::TargetNotFetched { branch: branch.to_owned() })
+}
+
+fn merge_base(git: &Git, head: &str, with: &str, name: &str) -> Result<Base, ChangeError> {
+    let found = format!("merge base with {name}");
+    if let Some(commit) = git.line(&["merge-base", with, head])? {
+        return Ok(Base { commit, found });
+    }
+    if is_shallow(git)? {
+        return Err(ChangeError::Shallow { wanted: found });
+    }
+    Ok(Base { commit: with.to_owned(), found: format!("{name}, which shares no history with HEAD") })
+}
+
+fn parent(git: &Git, head: &str) -> Result<Base, ChangeError> {
+    if let Some(commit) = git.commit("HEAD^1")? {
+        return Ok(Base { commit, found: "parent of HEAD".to_owned() });
+    }
+    if is_shallow(git)? {
+        return Err(ChangeError::Shallow { wanted: "parent of HEAD".to_owned() });
+    }
+    Err(ChangeError::NoParent { commit: head.to_owned() })
+}
+
+fn is_shallow(git: &Git) -> Result<bool, ChangeError> {
+    Ok(git.line(&["rev-parse", "--is-shallow-repository"])?.as_deref() == Some("true"))
+}
