@@ -11,7 +11,28 @@ from . import wire
 
 _fspath, _fsdecode = os.fspath, os.fsdecode
 _getcwd = os.getcwd
+_frame = sys._getframe
 CHUNK = 400
+#: Modules through which a call only passes on its way.
+PASSING = ("os", "posixpath", "genericpath", "pathlib", "pathlib._local", "pathlib._abc", "pathlib._os")
+#: Packages that look around for their own purposes: how tests are found and
+#: modules are imported says nothing about the test. What comes of it does: it
+#: is loaded.
+MACHINERY = ("_pytest", "pluggy", "importlib", "_frozen_importlib_external", "_frozen_importlib", "zipimport")
+
+
+def is_machinery():
+    """Whether the caller's caller is the runner or the import system."""
+    try:
+        frame = _frame(1)
+        while frame is not None:
+            name = frame.f_globals.get("__name__") or ""
+            if name not in PASSING and not name.startswith("flakewise_agent"):
+                return name.split(".")[0] in MACHINERY
+            frame = frame.f_back
+    except ValueError:
+        pass
+    return False
 
 
 class Observer:
@@ -68,6 +89,8 @@ class Observer:
             if arguments[1]:
                 self.add("opened", arguments[1])
         elif event in ("os.listdir", "os.scandir", "glob.glob", "pathlib.Path.glob"):
+            if is_machinery():
+                return
             self.add("listed", arguments[0] if arguments[0] is not None else ".")
         elif event in ("sqlite3.connect", "ctypes.dlopen", "os.chdir", "shutil.copyfile", "os.rename", "os.link"):
             self.add("opened", arguments[0])
@@ -77,10 +100,8 @@ class Observer:
             self.sets["hidden"].add("it forked")
 
     def looking(self, function):
-        sets = self.sets
-
         def look(path, *arguments, **keywords):
-            if self.running:
+            if self.running and not is_machinery():
                 self.add("looked_for", path)
             return function(path, *arguments, **keywords)
 

@@ -31,8 +31,8 @@ pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};
 pub use test_id::{TestId, TestIdBuilder, TestIdError};
 pub use triage::{
-    BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, FailureVerdict, FlakyKind, Incident,
-    Notice, OpenQuestion, Proof, RunReport, TestFailure, Touch, TouchedFile,
+    AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, FailureVerdict, FlakyKind,
+    Incident, Notice, OpenQuestion, Proof, RunReport, TestFailure, Touch, TouchedFile,
 };
 pub use variant::Variant;
 

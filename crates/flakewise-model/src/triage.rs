@@ -73,10 +73,23 @@ pub struct TestFailure {
     pub verdict: FailureVerdict,
     /// All its attempts in this run, in order.
     pub attempts: Vec<Attempt>,
+    /// What the processes cost that ran nothing but one of them.
+    pub costs: Vec<AttemptCost>,
     /// Its place in [`RunReport::incidents`].
     pub incident: usize,
     /// A command that runs it again under the conditions in which it failed.
     pub reproduce: String,
+}
+
+/// What a process cost that ran one attempt and nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptCost {
+    /// The attempt's number.
+    pub number: u32,
+    /// From the start of the process to its end.
+    pub wall: Duration,
+    /// The processor time it used.
+    pub cpu: Duration,
 }
 
 /// A conclusion about a failure with its probability and all that carries it.
@@ -177,6 +190,9 @@ pub enum OpenQuestion {
     ChangeUnknown,
     /// It fails always, and not all it depends on could be seen.
     DependenciesUnknown,
+    /// It fails always and loads changed files, but runs none of what changed
+    /// in them.
+    NotExecuted,
     /// It was not run often enough.
     NotEnoughRuns,
 }
@@ -189,6 +205,7 @@ impl OpenQuestion {
             Self::BaseUnknown => "base-unknown",
             Self::ChangeUnknown => "change-unknown",
             Self::DependenciesUnknown => "dependencies-unknown",
+            Self::NotExecuted => "not-executed",
             Self::NotEnoughRuns => "not-enough-runs",
         }
     }

@@ -245,7 +245,7 @@ fn keep_tail(mut reader: std::io::PipeReader, tail: &Tail) {
 
 impl crate::suite::Session {
     /// The file a test is in, if its name leads to one.
-    fn file_of(&self, name: &str) -> Option<PathBuf> {
+    pub(crate) fn file_of(&self, name: &str) -> Option<PathBuf> {
         let relative = name.split("::").next()?;
         let file = Path::new(&self.root).join(relative);
         (!self.root.is_empty() && file.is_file()).then_some(file)

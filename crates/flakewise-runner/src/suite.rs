@@ -207,6 +207,11 @@ impl Suite {
         &self.sessions[test.session as usize].names[test.number as usize]
     }
 
+    /// The file a test is in, if its name leads to one.
+    pub fn test_file(&self, test: TestKey) -> Option<std::path::PathBuf> {
+        self.sessions[test.session as usize].file_of(self.name(test))
+    }
+
     /// A test's id.
     pub fn test_id(&self, test: TestKey) -> TestId {
         execution::test_id(self.name(test))

@@ -1,6 +1,9 @@
 //! From the failures of a run to what is said about them.
 //!
-//! [`Change`] is what differs between the code that ran and the code before;
+//! [`triage`] runs a suite and climbs a ladder with every test that fails: again
+//! at once, again after the suite, alone in a fork, alone in a new process. The
+//! rung that clears a failure names its kind. What never passes is compared with
+//! the change. [`Change`] is what differs between the code that ran and the code before;
 //! [`intersect`] says whether a test depends on any of it; [`BaseTree`] is the
 //! code before, in a folder of its own, to run a test there.
 
@@ -9,8 +12,12 @@ mod change;
 mod depends;
 mod error;
 mod git;
+mod judge;
+mod ladder;
+mod triage;
 
 pub use base::BaseTree;
 pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
+pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, triage};
