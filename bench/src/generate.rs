@@ -99,7 +99,8 @@ impl Generator {
         let attempts =
             (0..self.scale.attempts_per_run).map(|place| self.attempt(&run, place, outage)).collect();
         let id = ReportId::of(Some(&run.id), b"");
-        let report = ReportBatch { id, source: "junit.xml".to_owned(), complete: true, attempts };
+        let source = "junit.xml".to_owned();
+        let report = ReportBatch { id, source, complete: true, attempts, verdicts: Vec::new() };
         Batch { run, reports: vec![report] }
     }
 

@@ -108,6 +108,11 @@ impl FindingId {
         Self(hasher.finalize().to_hex()[..8].to_owned())
     }
 
+    /// Takes back an id that was written down.
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
     /// The text form.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -130,6 +135,9 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::FlakyByHistory, Self::FailedInRun];
+
     /// The stable name, which reads well after "allow".
     pub fn name(self) -> &'static str {
         match self {

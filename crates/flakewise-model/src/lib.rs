@@ -11,6 +11,7 @@ mod escape;
 mod finding;
 mod fingerprint;
 mod outcome;
+mod past;
 mod probability;
 mod rows;
 mod run;
@@ -19,13 +20,14 @@ mod triage;
 mod variant;
 
 pub use attempt::{Attempt, Failure, MESSAGE_LIMIT, Phase};
-pub use batch::{Batch, ReportBatch};
+pub use batch::{Batch, ReportBatch, StoredVerdict};
 pub use finding::{
     Conclusion, Cost, Evidence, FailureGroup, Finding, FindingId, FindingKind, FlakeRate, HistoryReport,
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,
 };
 pub use fingerprint::{Fingerprint, normalise};
 pub use outcome::{Outcome, UnknownName};
+pub use past::{OutcomesAt, PastFailures};
 pub use probability::{Interval, Probability};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};

@@ -164,6 +164,50 @@ mod tests {
         assert_eq!(spool.waiting().expect("empty").len(), 0);
     }
 
+    fn judged() -> Batch {
+        BatchBuilder::new("r1", "c1", 0)
+            .attempt("test_a", Failed)
+            .attempt("test_a", Passed)
+            .verdict("test_a", "flaky", Some("transient"), 1.0)
+            .attempt("test_b", Failed)
+            .verdict("test_b", "regression", None, 0.03)
+            .build()
+    }
+
+    #[test]
+    fn verdicts_come_back_as_they_were() {
+        let folder = tempfile::tempdir().expect("made");
+        let spool = Spool::new(folder.path());
+        let mut batch = judged();
+        batch.reports[0].verdicts[0].evidence = "[ {\"b\":1e0,\n\"a\":\"\\u00e9\"} ]".to_owned();
+        let path = spool.put("p", &batch).expect("kept");
+        assert_eq!(spool.read(&path).expect("read").batch, batch);
+    }
+
+    #[test]
+    fn a_batch_without_verdicts_is_written_as_before_there_were_any() {
+        let folder = tempfile::tempdir().expect("made");
+        let path = Spool::new(folder.path()).put("acme/shop", &batch()).expect("kept");
+        let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/format-1.batch.jsonl");
+        let text = |path: &Path| std::fs::read_to_string(path).expect("read");
+        assert_eq!(text(&path), text(&frozen));
+    }
+
+    #[test]
+    fn a_reader_that_knows_no_verdicts_finds_the_attempts() {
+        let folder = tempfile::tempdir().expect("made");
+        let path = Spool::new(folder.path()).put("p", &judged()).expect("kept");
+        let text = std::fs::read_to_string(&path).expect("read");
+        assert_eq!(text.lines().count(), 1 + 1 + 3, "a header, a report, and a line for each attempt");
+    }
+
+    #[test]
+    fn the_first_format_with_verdicts_is_still_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata");
+        let path = folder.join("format-1-verdicts.batch.jsonl");
+        assert_eq!(Spool::new(&folder).read(&path).expect("read").batch, judged());
+    }
+
     #[test]
     fn a_damaged_file_is_refused_with_a_reason_and_can_be_set_aside() {
         let folder = tempfile::tempdir().expect("made");

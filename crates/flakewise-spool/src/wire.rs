@@ -1,5 +1,6 @@
 //! The file format: a header line, then for each report a line that says how
-//! many attempts follow, and the attempts.
+//! many attempts follow, and the attempts. Verdicts are part of the report's
+//! line: a reader that does not know them still finds the attempts.
 //!
 //! A reader accepts any format up to its own. Fields may be added without
 //! raising the number; unknown ones are ignored.
@@ -9,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flakewise_model::{
-    Attempt, Batch, Failure, Fingerprint, ReportBatch, ReportId, Run, RunId, Timestamp, Variant,
+    Attempt, Batch, Failure, FindingId, Fingerprint, Probability, ReportBatch, ReportId, Run, RunId,
+    StoredVerdict, Timestamp, Variant,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +45,20 @@ struct ReportLine {
     source: String,
     complete: bool,
     attempts: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    verdicts: Vec<VerdictLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct VerdictLine {
+    test: String,
+    finding: String,
+    conclusion: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+    probability: f64,
+    /// JSON as text, so that it comes back to the byte.
+    evidence: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -94,6 +110,7 @@ pub(crate) fn write(out: &mut impl Write, project: &str, batch: &Batch) -> std::
             source: report.source.clone(),
             complete: report.complete,
             attempts: report.attempts.len(),
+            verdicts: report.verdicts.iter().map(verdict_line).collect(),
         };
         line(out, &head)?;
         for attempt in &report.attempts {
@@ -106,6 +123,17 @@ pub(crate) fn write(out: &mut impl Write, project: &str, batch: &Batch) -> std::
 fn line(out: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
+}
+
+fn verdict_line(verdict: &StoredVerdict) -> VerdictLine {
+    VerdictLine {
+        test: verdict.test.to_string(),
+        finding: verdict.finding.to_string(),
+        conclusion: verdict.conclusion.clone(),
+        detail: verdict.detail.clone(),
+        probability: verdict.probability.get(),
+        evidence: verdict.evidence.clone(),
+    }
 }
 
 fn attempt_line(attempt: &Attempt) -> AttemptLine {
@@ -142,6 +170,8 @@ pub(crate) fn read(lines: impl Iterator<Item = std::io::Result<String>>) -> Resu
     for _ in 0..header.reports {
         let (number, text) = lines.next().ok_or("it ends early")??;
         let head: ReportLine = parse(number, &text)?;
+        let verdicts: Result<_, _> = head.verdicts.into_iter().map(verdict).collect();
+        let verdicts = verdicts.map_err(|reason: String| format!("line {number}: {reason}"))?;
         let mut attempts = Vec::new();
         for _ in 0..head.attempts {
             let (number, text) = lines.next().ok_or("it ends early")??;
@@ -154,6 +184,7 @@ pub(crate) fn read(lines: impl Iterator<Item = std::io::Result<String>>) -> Resu
             source: head.source,
             complete: head.complete,
             attempts,
+            verdicts,
         });
     }
     Ok(Spooled { project: header.project, batch: Batch { run, reports } })
@@ -177,6 +208,17 @@ fn run(line: RunLine) -> Result<Run, String> {
         provider: line.provider,
         url: line.url,
         started: time(line.started_us)?,
+    })
+}
+
+fn verdict(line: VerdictLine) -> Result<StoredVerdict, String> {
+    Ok(StoredVerdict {
+        test: line.test.parse().map_err(|error| format!("{error}"))?,
+        finding: FindingId::from_text(line.finding),
+        conclusion: line.conclusion,
+        detail: line.detail,
+        probability: Probability::clamped(line.probability),
+        evidence: line.evidence,
     })
 }
 

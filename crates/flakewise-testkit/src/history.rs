@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flakewise_model::{
-    Attempt, Batch, Failure, Outcome, Phase, ReportBatch, ReportId, Run, RunId, TestId, Timestamp, Variant,
+    Attempt, Batch, Failure, FindingId, FindingKind, Outcome, Phase, Probability, ReportBatch, ReportId, Run,
+    RunId, StoredVerdict, TestId, Timestamp, Variant,
 };
 
 /// A point in time: midnight of 1 November 2026 plus so many hours.
@@ -12,10 +13,16 @@ pub fn at(hours: i64) -> Timestamp {
     Timestamp::from_timestamp(1_793_491_200 + 3600 * hours, 0).expect("the year 2026 exists")
 }
 
+/// The id of a test of this name, as [`BatchBuilder`] makes it.
+pub fn test_id(name: &str) -> TestId {
+    TestId::builder("pytest", "tests/test_it.py").finish(name, None)
+}
+
 /// Builds a batch with one report.
 pub struct BatchBuilder {
     run: Run,
-    attempts: Vec<(TestId, Outcome, Option<Failure>)>,
+    attempts: Vec<(TestId, Option<Phase>, Outcome, Option<Failure>)>,
+    verdicts: Vec<StoredVerdict>,
 }
 
 impl BatchBuilder {
@@ -31,7 +38,7 @@ impl BatchBuilder {
             url: None,
             started: at(hours),
         };
-        Self { run, attempts: Vec::new() }
+        Self { run, attempts: Vec::new(), verdicts: Vec::new() }
     }
 
     /// Changes what is known of the run.
@@ -43,7 +50,17 @@ impl BatchBuilder {
 
     /// Adds an attempt of `test`; a further one of the same test is a retry.
     #[must_use]
-    pub fn attempt(mut self, test: &str, outcome: Outcome) -> Self {
+    pub fn attempt(self, test: &str, outcome: Outcome) -> Self {
+        self.add(test, None, outcome)
+    }
+
+    /// Adds an attempt of `test` that was made for this reason.
+    #[must_use]
+    pub fn phase(self, phase: Phase, test: &str, outcome: Outcome) -> Self {
+        self.add(test, Some(phase), outcome)
+    }
+
+    fn add(mut self, test: &str, phase: Option<Phase>, outcome: Outcome) -> Self {
         let failure = outcome.is_failure().then(|| {
             Failure::new(
                 Some("AssertionError"),
@@ -51,11 +68,22 @@ impl BatchBuilder {
                 "tests/test_it.py:3: AssertionError",
             )
         });
-        self.attempts.push((
-            TestId::builder("pytest", "tests/test_it.py").finish(test, None),
-            outcome,
-            failure,
-        ));
+        self.attempts.push((test_id(test), phase, outcome, failure));
+        self
+    }
+
+    /// Adds a verdict about `test`, with an empty object for evidence.
+    #[must_use]
+    pub fn verdict(mut self, test: &str, conclusion: &str, detail: Option<&str>, probability: f64) -> Self {
+        let test = test_id(test);
+        self.verdicts.push(StoredVerdict {
+            finding: FindingId::of(FindingKind::FailedInRun, &test),
+            test,
+            conclusion: conclusion.to_owned(),
+            detail: detail.map(str::to_owned),
+            probability: Probability::clamped(probability),
+            evidence: "{}".to_owned(),
+        });
         self
     }
 
@@ -72,12 +100,12 @@ impl BatchBuilder {
     pub fn build(self) -> Batch {
         let run = Arc::new(self.run);
         let mut attempts: Vec<Attempt> = Vec::new();
-        for (position, (test, outcome, failure)) in self.attempts.into_iter().enumerate() {
+        for (position, (test, phase, outcome, failure)) in self.attempts.into_iter().enumerate() {
             let earlier = attempts.iter().filter(|attempt| attempt.test == test).count();
             attempts.push(Attempt {
                 test,
                 run: Arc::clone(&run),
-                phase: if earlier == 0 { Phase::First } else { Phase::Retry },
+                phase: phase.unwrap_or(if earlier == 0 { Phase::First } else { Phase::Retry }),
                 number: u32::try_from(earlier).expect("few attempts") + 1,
                 outcome,
                 duration: Some(Duration::from_millis(250)),
@@ -90,7 +118,8 @@ impl BatchBuilder {
         let content: Vec<_> =
             attempts.iter().map(|attempt| format!("{} {}", attempt.test, attempt.outcome)).collect();
         let id = ReportId::of(Some(&run.id), content.join("\n").as_bytes());
-        let report = ReportBatch { id, source: "report.xml".to_owned(), complete: true, attempts };
+        let source = "report.xml".to_owned();
+        let report = ReportBatch { id, source, complete: true, attempts, verdicts: self.verdicts };
         Batch { run, reports: vec![report] }
     }
 }

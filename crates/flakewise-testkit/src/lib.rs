@@ -5,4 +5,4 @@ mod context;
 mod history;
 
 pub use context::{Output, TestContext};
-pub use history::{BatchBuilder, at};
+pub use history::{BatchBuilder, at, test_id};

@@ -171,6 +171,7 @@ impl Source {
             source: shown_path(&self.path),
             complete: report.complete,
             attempts: report.attempts,
+            verdicts: Vec::new(),
         };
         Ok((batch, issues))
     }
