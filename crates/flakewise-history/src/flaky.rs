@@ -75,6 +75,10 @@ pub struct RevisionTally {
     pub first: Timestamp,
     /// The last attempt.
     pub last: Timestamp,
+    /// Whether this is about attempts on the base of a later change. What they
+    /// show of the code is as good as any, but they come when it is no longer
+    /// the code at hand: their time does not say where the revision belongs.
+    pub as_base: bool,
 }
 
 /// Concludes what can be concluded from one test's history.
@@ -139,7 +143,7 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
 /// latest revision anywhere fails.
 fn transitions(tallies: &[RevisionTally]) -> (Transitions, bool) {
     let mut sequences: BTreeMap<_, Vec<&RevisionTally>> = BTreeMap::new();
-    for tally in tallies.iter().filter(|tally| tally.passed + tally.failed > 0) {
+    for tally in tallies.iter().filter(|tally| tally.passed + tally.failed > 0 && !tally.as_base) {
         sequences.entry((&tally.variant, &tally.branch)).or_default().push(tally);
     }
     let mut total = Transitions::default();
@@ -240,6 +244,7 @@ mod tests {
                     failed: u64::from(outcome != '.'),
                     first: at,
                     last: at,
+                    as_base: false,
                 }
             })
             .collect()
@@ -281,6 +286,18 @@ mod tests {
             tally.branch = Some("feature".into());
         }
         assert_ne!(judge(&tallies, 0).conclusion, Conclusion::ProbablyFlaky);
+    }
+
+    #[test]
+    fn a_try_at_the_base_proves_what_it_shows_and_has_no_place_in_the_sequence() {
+        // A change broke the test; each time, the base was tried afterwards.
+        let mut tallies = history(".F.F.F.F.F");
+        for tally in &mut tallies {
+            tally.as_base = tally.failed == 0;
+        }
+        assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Broken);
+        tallies[1].commit = Some("c0".into());
+        assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Flaky);
     }
 
     #[test]

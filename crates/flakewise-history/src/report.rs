@@ -162,14 +162,15 @@ impl Queries {
                     CASE WHEN dirty OR commit IS NULL THEN attempts.run END AS run,
                     sum(CASE WHEN {failed} THEN 0 ELSE 1 END) AS passed,
                     sum(CASE WHEN {failed} THEN 1 ELSE 0 END) AS failed,
-                    min(started_at) AS first, max(started_at) AS last
+                    min(started_at) AS first, max(started_at) AS last, phase = 'base' AS as_base
              FROM {from} WHERE outcome <> 'skipped' {scope} {tests}
-             GROUP BY 1, 2, 3, 4, 5"
+             GROUP BY 1, 2, 3, 4, 5, phase = 'base'"
         );
         let costs = format!(
-            "SELECT test, count(DISTINCT CASE WHEN {failed} THEN attempts.run END) AS runs,
+            "SELECT test,
+                    count(DISTINCT CASE WHEN {failed} AND phase <> 'base' THEN attempts.run END) AS runs,
                     coalesce(sum(duration_us), 0) AS lost
-             FROM {from} WHERE ({failed} OR phase = 'retry') {scope}
+             FROM {from} WHERE ({failed} OR phase <> 'first') {scope}
              GROUP BY test"
         );
         let failures = format!(
@@ -190,7 +191,7 @@ impl Queries {
 }
 
 /// What to select from, and conditions on days and runs.
-fn scope(since: Option<NaiveDate>, runs: &Runs<'_>) -> (String, String) {
+pub(crate) fn scope(since: Option<NaiveDate>, runs: &Runs<'_>) -> (String, String) {
     let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
     match runs {
         Runs::Except(runs) if runs.len() <= LISTED => {
@@ -203,12 +204,17 @@ fn scope(since: Option<NaiveDate>, runs: &Runs<'_>) -> (String, String) {
 }
 
 /// A condition on a column, by a list of literals.
-fn list(column: &str, operator: &str, values: &[String]) -> String {
+pub(crate) fn list(column: &str, operator: &str, values: &[impl AsRef<str>]) -> String {
     if values.is_empty() {
         return if operator == "IN" { "AND false".to_owned() } else { String::new() };
     }
-    let literals: Vec<_> = values.iter().map(|value| format!("'{}'", value.replace('\'', "''"))).collect();
+    let literals: Vec<_> = values.iter().map(|value| literal(value.as_ref())).collect();
     format!("AND {column} {operator} ({})", literals.join(", "))
+}
+
+/// Text as SQL.
+pub(crate) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// One column of a query's answer.
@@ -249,6 +255,7 @@ async fn tallies(
         let failed = columns.counts("failed")?;
         let first = columns.times("first")?;
         let last = columns.times("last")?;
+        let as_base = columns.flags("as_base")?;
         for row in 0..batch.num_rows() {
             let Some(test) = &tests[row] else { continue };
             let tally = RevisionTally {
@@ -260,6 +267,7 @@ async fn tallies(
                 failed: failed[row],
                 first: first[row],
                 last: last[row],
+                as_base: as_base[row],
             };
             match tallies.get_mut(test) {
                 Some(known) => known.push(tally),
@@ -362,13 +370,15 @@ impl Columns<'_> {
     }
 
     pub(crate) fn times(&self, name: &str) -> Result<Vec<Timestamp>, HistoryError> {
+        Ok(self.times_if_any(name)?.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// Times of which some are unknown.
+    pub(crate) fn times_if_any(&self, name: &str) -> Result<Vec<Option<Timestamp>>, HistoryError> {
         let kind = DataType::Timestamp(deltalake::arrow::datatypes::TimeUnit::Microsecond, None);
         let column = self.get(name, &kind)?;
         let column = column.as_primitive::<TimestampMicrosecondType>();
-        Ok(column
-            .iter()
-            .map(|value| Timestamp::from_timestamp_micros(value.unwrap_or(0)).unwrap_or_default())
-            .collect())
+        Ok(column.iter().map(|value| value.and_then(Timestamp::from_timestamp_micros)).collect())
     }
 
     pub(crate) fn flags(&self, name: &str) -> Result<Vec<bool>, HistoryError> {

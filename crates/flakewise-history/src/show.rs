@@ -80,7 +80,9 @@ async fn candidates(session: &SessionContext, part: &str) -> Result<Vec<String>,
     let mut tests = Vec::new();
     while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
         for test in Columns(&batch).texts("test")?.into_iter().flatten() {
-            let is_finding = |id: &TestId| FindingId::of(FindingKind::FlakyByHistory, id).as_str() == part;
+            let is_finding = |id: &TestId| {
+                FindingKind::ALL.into_iter().any(|kind| FindingId::of(kind, id).as_str() == part)
+            };
             if finding && test.parse().is_ok_and(|id| is_finding(&id)) {
                 return Ok(vec![test]);
             }
@@ -158,7 +160,8 @@ async fn history(
                     branch: branches[row].clone(),
                     known_revision,
                     duration: Duration::from_micros(durations[row]),
-                    retry: phases[row].as_deref() == Some(Phase::Retry.name()),
+                    again: phases[row].as_deref().is_some_and(|phase| phase != Phase::First.name()),
+                    as_base: phases[row].as_deref() == Some(Phase::Base.name()),
                     fingerprint: fingerprints[row].clone(),
                     kind: kinds[row].clone(),
                     message: messages[row].clone(),
@@ -174,14 +177,16 @@ struct Details {
     branch: Option<String>,
     known_revision: bool,
     duration: Duration,
-    retry: bool,
+    /// Whether it ran because of an earlier attempt.
+    again: bool,
+    as_base: bool,
     fingerprint: Option<String>,
     kind: Option<String>,
     message: Option<String>,
 }
 
-/// Variant, branch, commit, run.
-type TallyKey = (String, Option<String>, Option<String>, Option<String>);
+/// Variant, branch, commit, run, and whether it ran as a base.
+type TallyKey = (String, Option<String>, Option<String>, Option<String>, bool);
 
 /// Builds a history from attempts in any order, in memory bounded by the number
 /// of revisions, failures by fingerprint, and steps asked for.
@@ -249,7 +254,8 @@ impl Builder {
         let failed = step.outcome.is_failure();
         let commit = step.commit.clone().filter(|_| details.known_revision);
         let run = (!details.known_revision).then(|| step.run.to_string());
-        let key = (step.variant.clone(), details.branch.clone(), commit.clone(), run.clone());
+        let key =
+            (step.variant.clone(), details.branch.clone(), commit.clone(), run.clone(), details.as_base);
         let tally = self.tallies.entry(key).or_insert_with(|| RevisionTally {
             variant: step.variant.clone(),
             branch: details.branch.clone(),
@@ -259,15 +265,16 @@ impl Builder {
             failed: 0,
             first: step.at,
             last: step.at,
+            as_base: details.as_base,
         });
         tally.passed += u64::from(!failed);
         tally.failed += u64::from(failed);
         tally.first = tally.first.min(step.at);
         tally.last = tally.last.max(step.at);
-        if failed {
+        if failed && !details.as_base {
             self.disturbed.insert(step.run.to_string());
         }
-        if failed || details.retry {
+        if failed || details.again {
             self.lost += details.duration;
         }
     }

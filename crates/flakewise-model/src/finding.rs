@@ -194,9 +194,9 @@ impl FlakeRate {
 /// What a flaky test costs the people around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
-    /// Runs in which it failed at least once.
+    /// Runs in which it failed at least once, tries at a base left out.
     pub runs_disturbed: u64,
-    /// Time spent in its failed attempts and in its retries.
+    /// Time spent in its failed attempts and in running it again.
     pub time_lost: Duration,
 }
 

@@ -1,6 +1,6 @@
 use flakewise_history::ReportOptions;
-use flakewise_model::Conclusion;
 use flakewise_model::Outcome::{Failed, Passed, Skipped};
+use flakewise_model::{Conclusion, Phase};
 use flakewise_testkit::{BatchBuilder, at};
 
 use crate::scratch;
@@ -51,6 +51,56 @@ fn a_retry_that_passes_is_proof_and_costs_time() {
     let report = history.report(&ReportOptions::default()).expect("readable");
     assert_eq!(report.findings.len(), 1);
     assert_eq!(report.findings[0].cost.time_lost, std::time::Duration::from_millis(750));
+}
+
+#[test]
+fn a_pass_on_any_rung_is_proof_and_running_again_costs_time() {
+    for phase in [Phase::Rerun, Phase::Postpone, Phase::Fork, Phase::Fresh] {
+        let (_folder, history) = scratch();
+        let batch = BatchBuilder::new("r1", "c1", 0)
+            .bystanders(10)
+            .attempt("test_x", Failed)
+            .phase(phase, "test_x", Failed)
+            .phase(phase, "test_x", Passed)
+            .build();
+        history.append(&[batch]).expect("written");
+        let report = history.report(&ReportOptions::default()).expect("readable");
+        let [finding] = report.findings.as_slice() else { panic!("{phase:?}: {report:?}") };
+        assert_eq!(finding.verdict.conclusion, Conclusion::Flaky);
+        assert_eq!(finding.cost.time_lost, std::time::Duration::from_millis(750), "{phase:?}");
+        assert_eq!(finding.cost.runs_disturbed, 1);
+    }
+}
+
+#[test]
+fn a_pass_at_the_base_is_no_proof_and_makes_no_ups_and_downs() {
+    let (_folder, history) = scratch();
+    let mut batches = Vec::new();
+    for number in 0..6 {
+        let (run, head) = (format!("r{number}"), format!("h{number}"));
+        batches.push(BatchBuilder::new(&run, &head, number).bystanders(10).attempt("test_x", Failed).build());
+        let base = BatchBuilder::new(&format!("{run}/base"), &format!("b{number}"), number);
+        batches.push(base.run(|run| run.started = at(number)).phase(Phase::Base, "test_x", Passed).build());
+    }
+    history.append(&batches).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!(report.findings, []);
+    assert_eq!(report.broken, 1);
+}
+
+#[test]
+fn both_outcomes_at_the_base_are_proof_and_the_try_disturbed_nobody() {
+    let (_folder, history) = scratch();
+    let main = BatchBuilder::new("r1", "base", 0).bystanders(10).attempt("test_x", Passed).build();
+    let head = BatchBuilder::new("r2", "head", 1).bystanders(10).attempt("test_x", Failed).build();
+    let base = BatchBuilder::new("r2/base", "base", 1).phase(Phase::Base, "test_x", Failed).build();
+    history.append(&[main, head, base]).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    let [finding] = report.findings.as_slice() else { panic!("one finding: {report:?}") };
+    assert_eq!(finding.verdict.conclusion, Conclusion::Flaky);
+    assert_eq!((finding.rate.failures, finding.rate.attempts), (2, 3));
+    assert_eq!(finding.cost.runs_disturbed, 1);
+    assert_eq!(finding.cost.time_lost, std::time::Duration::from_millis(500));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use flakewise_history::{Matches, ReportOptions};
 use flakewise_model::Outcome::{Failed, Passed};
+use flakewise_model::{FindingId, FindingKind, Phase};
 use flakewise_testkit::BatchBuilder;
 
 use crate::scratch;
@@ -30,6 +31,37 @@ fn show_and_report_agree() {
     assert_eq!(shown.attempts, 30);
     assert_eq!(shown.steps.len(), 10);
     assert!(shown.steps.is_sorted_by_key(|step| step.at));
+}
+
+#[test]
+fn show_and_report_agree_on_attempts_of_every_phase() {
+    let (_folder, history) = scratch();
+    let mut batches = Vec::new();
+    for (number, phase) in (0..).zip(Phase::ALL) {
+        let outcome = if number % 2 == 0 { Failed } else { Passed };
+        let batch = BatchBuilder::new(&format!("r{number}"), &format!("c{}", number / 3), number);
+        let batch = batch.bystanders(10).attempt("test_x", Failed);
+        batches.push(batch.phase(phase, "test_x", outcome).build());
+    }
+    history.append(&batches).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    let [finding] = report.findings.as_slice() else { panic!("one finding: {report:?}") };
+    let Matches::One(shown) = history.show(finding.test.as_str(), 10).expect("readable") else {
+        panic!("the id names one test")
+    };
+    assert_eq!(shown.verdict, finding.verdict);
+    assert_eq!((shown.rate, shown.cost), (finding.rate, finding.cost));
+    assert_eq!(shown.failures, finding.failures);
+}
+
+#[test]
+fn the_finding_of_a_run_names_its_test() {
+    let (_folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0).bystanders(3).attempt("test_x", Failed).build();
+    let test = batch.reports[0].attempts[3].test.clone();
+    history.append(&[batch]).expect("written");
+    let id = FindingId::of(FindingKind::FailedInRun, &test);
+    assert!(matches!(history.show(id.as_str(), 1), Ok(Matches::One(found)) if found.test == test));
 }
 
 #[test]
