@@ -15,8 +15,11 @@
 //! report and ordinal.
 //!
 //! `runs` is committed before `attempts`: attempts never exist without what is
-//! known of their run. Each table is exactly-once by its own log, so an ingest
-//! that died between the two is completed by the next try.
+//! known of their run. `verdicts` comes last, and only if there are any: a
+//! conclusion never exists without the facts it was drawn from, and facts are
+//! not held up by a conclusion that cannot be written. Each table is
+//! exactly-once by its own log, so an ingest that died in between is completed
+//! by the next try.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -30,6 +33,7 @@ use flakewise_model::{Batch, ReportId};
 
 use crate::files::{DataFile, Selection, attempt_files, run_files};
 use crate::table::{TableKind, sync_files, transaction_ids};
+use crate::verdicts::verdict_files;
 use crate::{History, HistoryError};
 
 /// How often a commit is tried from a fresh snapshot. Each try already contains
@@ -47,6 +51,8 @@ pub struct Appended {
     pub reports_known: usize,
     /// Attempts that came with the new reports.
     pub attempts_added: usize,
+    /// Verdicts that are in the history now and were not before.
+    pub verdicts_added: usize,
 }
 
 impl History {
@@ -65,10 +71,16 @@ impl History {
         self.block_on(async {
             self.append_to(TableKind::Runs, &selection).await?;
             let added = self.append_to(TableKind::Attempts, &selection).await?;
+            // Most reports have no verdicts. Then the table is not even looked at.
+            let judged: Selection<'_> =
+                selection.iter().copied().filter(|(_, report)| !report.verdicts.is_empty()).collect();
+            let judged =
+                if judged.is_empty() { judged } else { self.append_to(TableKind::Verdicts, &judged).await? };
             Ok(Appended {
                 reports_added: added.len(),
                 reports_known: selection.len() - added.len(),
                 attempts_added: added.iter().map(|(_, report)| report.attempts.len()).sum(),
+                verdicts_added: judged.iter().map(|(_, report)| report.verdicts.len()).sum(),
             })
         })
     }
@@ -123,6 +135,7 @@ impl History {
         let files = match kind {
             TableKind::Attempts => attempt_files(&self.project, selection),
             TableKind::Runs => run_files(&self.project, selection, chrono::Utc::now()),
+            TableKind::Verdicts => verdict_files(&self.project, selection),
         }
         .map_err(|error| self.unwritable(error))?;
         for file in &files {

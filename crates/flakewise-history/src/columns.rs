@@ -1,11 +1,11 @@
-//! The columns of both tables, once, for writing, reading and the docs.
+//! The columns of all tables, once, for writing, reading and the docs.
 
 use std::sync::Arc;
 
 use deltalake::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use deltalake::kernel::{DataType as DeltaType, PrimitiveType, StructField};
 
-/// The format of both tables. Columns may be added without raising it; a reader
+/// The format of each table. Columns may be added without raising it; a reader
 /// refuses a table with a higher number.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -25,6 +25,7 @@ pub(crate) enum Kind {
     Text,
     Integer,
     Long,
+    Double,
     Boolean,
     Date,
     /// A point in time in UTC, to the microsecond.
@@ -84,6 +85,26 @@ pub(crate) const RUNS: &[Column] = &[
     column("ingested_at", Kind::Time),
 ];
 
+/// `verdicts`: one row per failure of a run that somebody judged.
+pub(crate) const VERDICTS: &[Column] = &[
+    column("project", Kind::Label),
+    column("day", Kind::Date),
+    column("test", Kind::Label),
+    column("variant", Kind::Label),
+    column("run", Kind::Label),
+    column("report", Kind::Label),
+    column("ordinal", Kind::Integer),
+    column("finding", Kind::Label),
+    column("conclusion", Kind::Label),
+    optional("detail", Kind::Label),
+    column("probability", Kind::Double),
+    column("started_at", Kind::Time),
+    optional("commit", Kind::Label),
+    column("dirty", Kind::Boolean),
+    optional("branch", Kind::Label),
+    column("evidence", Kind::Text),
+];
+
 impl Kind {
     /// The type used to hand rows to the Parquet writer. Labels go in as
     /// dictionaries: the writer takes their keys as they are.
@@ -93,6 +114,7 @@ impl Kind {
             Self::Text => DataType::Utf8,
             Self::Integer => DataType::Int32,
             Self::Long => DataType::Int64,
+            Self::Double => DataType::Float64,
             Self::Boolean => DataType::Boolean,
             Self::Date => DataType::Date32,
             Self::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
@@ -104,6 +126,7 @@ impl Kind {
             Self::Label | Self::Text => PrimitiveType::String,
             Self::Integer => PrimitiveType::Integer,
             Self::Long => PrimitiveType::Long,
+            Self::Double => PrimitiveType::Double,
             Self::Boolean => PrimitiveType::Boolean,
             Self::Date => PrimitiveType::Date,
             Self::Time => PrimitiveType::Timestamp,
@@ -116,6 +139,7 @@ impl Kind {
             Self::Label | Self::Text => "VARCHAR",
             Self::Integer => "INT",
             Self::Long => "BIGINT",
+            Self::Double => "DOUBLE",
             Self::Boolean => "BOOLEAN",
             Self::Date => "DATE",
             Self::Time => "TIMESTAMP WITH TIME ZONE",

@@ -222,7 +222,7 @@ struct Tally {
     /// Tests that ran and never passed.
     failed: usize,
     attempts: usize,
-    /// When its first attempt began, so that both tables speak of one day.
+    /// When its first attempt began, so that all tables speak of one day.
     started: Timestamp,
 }
 
@@ -235,8 +235,13 @@ fn tally(batch: &Batch, report: &ReportBatch) -> Tally {
         tests: passed.len(),
         failed: passed.values().filter(|passed| !**passed).count(),
         attempts: report.attempts.len(),
-        started: report.attempts.iter().map(Attempt::started_or_run).min().unwrap_or(batch.run.started),
+        started: first_started(batch, report),
     }
+}
+
+/// When a report's first attempt began.
+pub(crate) fn first_started(batch: &Batch, report: &ReportBatch) -> Timestamp {
+    report.attempts.iter().map(Attempt::started_or_run).min().unwrap_or(batch.run.started)
 }
 
 /// Writes rows of one day, sorted by test, as one Parquet file.
@@ -255,12 +260,12 @@ pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> 
         .set_column_statistics_enabled("test".into(), EnabledStatistics::Page)
         .set_column_index_truncate_length(Some(BOUND_BYTES))
         .set_statistics_truncate_length(None);
-    for name in ["failure_message", "source", "url"] {
+    for name in ["evidence", "failure_message", "source", "url"] {
         properties = properties.set_column_statistics_enabled(name.into(), EnabledStatistics::None);
     }
     // A dictionary of nearly distinct values is as long as the column, and must
     // be read whole for a single row.
-    for name in ["duration_us", "failure_message", "ordinal", "position"] {
+    for name in ["duration_us", "evidence", "failure_message", "ordinal", "position"] {
         properties = properties.set_column_dictionary_enabled(name.into(), false);
     }
     let options =
@@ -365,7 +370,10 @@ impl Bounds {
 }
 
 /// A column whose values are given by their index in a short list.
-fn keyed(keys: impl Iterator<Item = Option<i32>>, values: &[Option<String>]) -> DictionaryArray<Int32Type> {
+pub(crate) fn keyed(
+    keys: impl Iterator<Item = Option<i32>>,
+    values: &[Option<String>],
+) -> DictionaryArray<Int32Type> {
     // Equal values must share one entry, or readers would see two dictionary
     // entries for one label.
     let mut distinct: Vec<&str> = Vec::new();
@@ -384,11 +392,11 @@ fn keyed(keys: impl Iterator<Item = Option<i32>>, values: &[Option<String>]) -> 
     DictionaryArray::new(keys, Arc::new(StringArray::from(distinct)))
 }
 
-fn times(micros: impl Iterator<Item = i64>) -> Arc<TimestampMicrosecondArray> {
+pub(crate) fn times(micros: impl Iterator<Item = i64>) -> Arc<TimestampMicrosecondArray> {
     Arc::new(micros.map(Some).collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
 }
 
-fn index(value: usize) -> i32 {
+pub(crate) fn index(value: usize) -> i32 {
     i32::try_from(value).expect("a batch has fewer than 2^31 rows")
 }
 
@@ -396,7 +404,7 @@ fn day(at: Timestamp) -> i64 {
     at.timestamp().div_euclid(86_400)
 }
 
-fn day_number(at: Timestamp) -> i32 {
+pub(crate) fn day_number(at: Timestamp) -> i32 {
     i32::try_from(day(at)).expect("time stamps are within some million years")
 }
 

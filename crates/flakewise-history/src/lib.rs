@@ -5,13 +5,15 @@
 //! summaries or plain rows. The interface blocks; the asynchronous engine is an
 //! inner matter.
 //!
-//! A store is a folder or a bucket. Each project has two tables in it:
+//! A store is a folder or a bucket. Each project has three tables in it:
 //!
 //! - `<project>/attempts`: one row per attempt. No Delta partition columns:
 //!   every data file holds one day and is sorted by test, so that file and page
 //!   statistics find one test's rows, and any engine can read the plain files.
 //! - `<project>/runs`: one row per report taken in, with what is known of its
 //!   run.
+//! - `<project>/verdicts`: one row per failure that was judged in its run, laid
+//!   out like `attempts`. It is made when the first verdict comes.
 //!
 //! What the crate guarantees:
 //!
@@ -21,7 +23,7 @@
 //!   log entries and their folders have been synced (on local disks; object
 //!   stores do so by themselves).
 //! - **A report is never half there.** Its row in `runs` comes first, its
-//!   attempts come in one atomic commit.
+//!   attempts come in one atomic commit, its verdicts last.
 //!
 //! It never judges a failure by anything but history, and renders nothing.
 
@@ -39,6 +41,7 @@ mod show;
 mod sql;
 mod store;
 mod table;
+mod verdicts;
 
 pub use append::Appended;
 pub use error::HistoryError;

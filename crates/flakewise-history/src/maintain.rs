@@ -197,7 +197,7 @@ impl History {
             .map_err(HistoryError::query)?;
         session.register_table("files", provider).map_err(HistoryError::query)?;
         let order = match kind {
-            TableKind::Attempts => "test, started_at, report, ordinal",
+            TableKind::Attempts | TableKind::Verdicts => "test, started_at, report, ordinal",
             TableKind::Runs => "run, report",
         };
         let schema = written_schema(kind.columns());

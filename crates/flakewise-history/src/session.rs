@@ -38,7 +38,20 @@ pub(crate) fn empty_session() -> SessionContext {
 }
 
 impl History {
-    /// A session with the project's tables and views.
+    /// A session with everything the docs promise.
+    pub(crate) async fn full_session(&self) -> Result<SessionContext, HistoryError> {
+        let session = self.session().await?;
+        let columns = TableKind::Verdicts.columns();
+        match self.open(TableKind::Verdicts).await? {
+            Some(verdicts) => register(&session, "verdicts", &verdicts, columns).await,
+            None => register_empty(&session, "verdicts", columns).await,
+        }
+        .map_err(HistoryError::query)?;
+        Ok(session)
+    }
+
+    /// A session with the attempts and reports of the project and the views on
+    /// them: all that our own questions are about.
     pub(crate) async fn session(&self) -> Result<SessionContext, HistoryError> {
         let missing =
             || HistoryError::NoHistory { store: self.store.to_string(), project: self.project.clone() };
@@ -78,11 +91,27 @@ async fn register(
         .iter()
         .map(|column| match schema.field(column.name) {
             Some(_) => format!("\"{}\"", column.name),
-            None => format!("CAST(NULL AS {}) AS \"{}\"", column.kind.sql(), column.name),
+            None => null(column),
         })
         .collect();
     session.sql(&format!("CREATE VIEW {name} AS SELECT {} FROM {stored}", list.join(", "))).await?;
     Ok(())
+}
+
+/// Makes a table visible that does not exist yet.
+async fn register_empty(
+    session: &SessionContext,
+    name: &str,
+    columns: &[Column],
+) -> Result<(), DataFusionError> {
+    let list: Vec<_> = columns.iter().map(null).collect();
+    session.sql(&format!("CREATE VIEW {name} AS SELECT {} WHERE false", list.join(", "))).await?;
+    Ok(())
+}
+
+/// A column that is not there, as SQL.
+fn null(column: &Column) -> String {
+    format!("CAST(NULL AS {}) AS \"{}\"", column.kind.sql(), column.name)
 }
 
 /// The views, in the order they build on each other. `docs/src/reference/sql.md`

@@ -14,7 +14,7 @@ impl History {
     /// Answers one read-only query, with at most `limit` rows.
     pub fn sql(&self, query: &str, limit: usize) -> Result<Rows, HistoryError> {
         self.block_on(async {
-            let session = self.session().await?;
+            let session = self.full_session().await?;
             // Only questions: nothing a query says may change a table or a file.
             let options =
                 SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

@@ -7,26 +7,29 @@ use deltalake::kernel::engine::arrow_data::ArrowEngineData;
 use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
-use crate::columns::{ATTEMPTS, Column, FORMAT, RUNS, delta_fields};
+use crate::columns::{ATTEMPTS, Column, FORMAT, RUNS, VERDICTS, delta_fields};
 use crate::{History, HistoryError};
 
 /// Where a table says which format it has.
 const FORMAT_KEY: &str = "flakewise.format";
 
-/// One of the two tables.
+/// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableKind {
     Attempts,
     Runs,
+    /// Made when the first verdict comes; a store may do without.
+    Verdicts,
 }
 
 impl TableKind {
-    pub(crate) const ALL: [Self; 2] = [Self::Runs, Self::Attempts];
+    pub(crate) const ALL: [Self; 3] = [Self::Runs, Self::Attempts, Self::Verdicts];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Attempts => "attempts",
             Self::Runs => "runs",
+            Self::Verdicts => "verdicts",
         }
     }
 
@@ -34,6 +37,7 @@ impl TableKind {
         match self {
             Self::Attempts => ATTEMPTS,
             Self::Runs => RUNS,
+            Self::Verdicts => VERDICTS,
         }
     }
 
@@ -41,6 +45,7 @@ impl TableKind {
         match self {
             Self::Attempts => "One row per execution of a test",
             Self::Runs => "One row per report of a run",
+            Self::Verdicts => "One row per failure of a run that was judged",
         }
     }
 }

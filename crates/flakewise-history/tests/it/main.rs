@@ -5,6 +5,7 @@ mod formats;
 mod maintain;
 mod report;
 mod show;
+mod verdicts;
 
 use flakewise_history::{History, StoreUrl};
 use tempfile::TempDir;
