@@ -35,6 +35,7 @@ mod error;
 mod files;
 mod flaky;
 mod maintain;
+mod past;
 mod report;
 mod session;
 mod show;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use flakewise_history::{HistoryError, ReportOptions};
 use flakewise_model::Outcome::{Failed, Passed};
-use flakewise_testkit::BatchBuilder;
+use flakewise_model::Phase;
+use flakewise_testkit::{BatchBuilder, test_id};
 
 use crate::{count, open, scratch};
 
@@ -28,8 +29,17 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What the frozen stores hold. `FLAKEWISE_FREEZE=1` makes the one of today's
-/// format anew; those of older formats are never touched.
+/// Makes a frozen store of today's format anew if `FLAKEWISE_FREEZE` names it;
+/// those of older formats are never touched.
+fn freeze(name: &str, batches: &[flakewise_model::Batch]) {
+    if std::env::var_os("FLAKEWISE_FREEZE").is_some_and(|wanted| wanted == name) {
+        let (folder, history) = scratch();
+        history.append(batches).expect("written");
+        copy(folder.path(), &Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name));
+    }
+}
+
+/// What the frozen store `format-1` holds.
 fn batches() -> Vec<flakewise_model::Batch> {
     (0..4)
         .map(|number| {
@@ -43,12 +53,7 @@ fn batches() -> Vec<flakewise_model::Batch> {
 
 #[test]
 fn format_1_is_read_and_appended_to() {
-    if std::env::var_os("FLAKEWISE_FREEZE").is_some() {
-        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/format-1");
-        let (folder, history) = scratch();
-        history.append(&batches()).expect("written");
-        copy(folder.path(), &target);
-    }
+    freeze("format-1", &batches());
     let folder = thawed("format-1");
     let history = open(&folder);
     let report = history.report(&ReportOptions::default()).expect("readable");
@@ -60,6 +65,46 @@ fn format_1_is_read_and_appended_to() {
     let more = BatchBuilder::new("new", "c9", 48).attempt("test_flaky", Passed).build();
     history.append(&[more]).expect("written");
     assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 45);
+}
+
+#[test]
+fn format_1_from_before_there_were_verdicts_takes_them_in() {
+    let folder = thawed("format-1");
+    let history = open(&folder);
+    assert_eq!(count(&history, "SELECT count(*) FROM verdicts"), 0);
+    let past = history.failures_elsewhere(&[(test_id("test_flaky"), None)], None).expect("readable");
+    assert_eq!((past[0].attempts, past[0].mixed_revisions), (4, 1));
+    history.append(&judged()).expect("written");
+    assert_eq!(count(&history, "SELECT count(*) FROM verdicts"), 2);
+}
+
+/// What the frozen store `format-1-verdicts` holds.
+fn judged() -> Vec<flakewise_model::Batch> {
+    let judged = BatchBuilder::new("j1", "j1", 0)
+        .bystanders(10)
+        .attempt("test_flaky", Failed)
+        .phase(Phase::Fork, "test_flaky", Passed)
+        .attempt("test_broken", Failed)
+        .verdict("test_flaky", "flaky", Some("state-dependent"), 1.0)
+        .verdict("test_broken", "regression", None, 0.03);
+    let base = BatchBuilder::new("j1/base", "j0", 0).phase(Phase::Base, "test_broken", Passed);
+    vec![judged.build(), base.build()]
+}
+
+#[test]
+fn format_1_with_verdicts_is_read_and_appended_to() {
+    freeze("format-1-verdicts", &judged());
+    let folder = thawed("format-1-verdicts");
+    let history = open(&folder);
+    let flaky = "SELECT count(*) FROM verdicts WHERE conclusion = 'flaky' AND probability = 1.0
+                 AND detail = 'state-dependent' AND evidence = '{}' AND finding = '714509b5'";
+    assert_eq!(count(&history, flaky), 1);
+    let again = history.append(&judged()).expect("written");
+    assert_eq!((again.reports_known, again.verdicts_added), (2, 0), "ids of reports have not changed");
+    let more =
+        BatchBuilder::new("j2", "j2", 1).attempt("test_x", Failed).verdict("test_x", "flaky", None, 0.9);
+    assert_eq!(history.append(&[more.build()]).expect("written").verdicts_added, 1);
+    assert_eq!(count(&history, "SELECT count(*) FROM verdicts"), 3);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod append;
 mod formats;
 mod maintain;
+mod past;
 mod report;
 mod show;
 mod verdicts;

@@ -1,0 +1,162 @@
+use flakewise_model::Outcome::{Failed, Passed, Skipped};
+use flakewise_model::{Batch, Fingerprint, OutcomesAt, PastFailures, Phase, Variant};
+use flakewise_testkit::{BatchBuilder, at, test_id};
+
+use crate::scratch;
+
+/// Gives all failures of a batch this fingerprint.
+fn marked(mut batch: Batch, fingerprint: &str) -> Batch {
+    for attempt in &mut batch.reports[0].attempts {
+        if let Some(failure) = &mut attempt.failure {
+            failure.fingerprint = Some(Fingerprint::from_text(fingerprint));
+        }
+    }
+    batch
+}
+
+#[test]
+fn without_a_history_nothing_is_known() {
+    let (folder, history) = scratch();
+    let past = history.failures_elsewhere(&[(test_id("test_x"), None)], Some("c1"));
+    assert_eq!(past.expect("no error"), [PastFailures::none(test_id("test_x"))]);
+    let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", None);
+    assert_eq!(outcomes.expect("no error"), [OutcomesAt::none(test_id("test_x"))]);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 0, "asking makes nothing");
+}
+
+#[test]
+fn failures_on_other_revisions_are_told_by_fingerprint() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, commit: &str, hours, outcomes: &[_], fingerprint: &str| {
+        let batch = BatchBuilder::new(name, commit, hours).bystanders(10);
+        let batch = outcomes.iter().fold(batch, |batch, outcome| batch.attempt("test_x", *outcome));
+        marked(batch.build(), fingerprint)
+    };
+    let batches = [
+        run("r1", "c1", 1, &[Passed], ""),
+        run("r2", "c2", 2, &[Failed, Failed], "alike"),
+        run("r3", "c3", 3, &[Failed, Passed], "alike"),
+        run("r4", "c4", 4, &[Failed], "other"),
+        run("r5", "c4", 5, &[Passed, Skipped], ""),
+        run("r6", "here", 6, &[Failed, Passed], "alike"),
+    ];
+    history.append(&batches).expect("written");
+    let alike = || Some(Fingerprint::from_text("alike"));
+    let ask = [(test_id("test_unknown"), alike()), (test_id("test_x"), alike())];
+    let past = history.failures_elsewhere(&ask, Some("here")).expect("readable");
+    let expected = PastFailures {
+        test: test_id("test_x"),
+        attempts: 7,
+        failures: 4,
+        alike: 3,
+        revisions: 4,
+        alike_revisions: 2,
+        mixed_revisions: 2,
+        last_seen: Some(at(5)),
+        last_failed: Some(at(4)),
+    };
+    assert_eq!(past, [PastFailures::none(test_id("test_unknown")), expected.clone()]);
+    let everywhere = history.failures_elsewhere(&ask[1..], None).expect("readable").remove(0);
+    assert_eq!((everywhere.revisions, everywhere.alike_revisions, everywhere.mixed_revisions), (5, 3, 3));
+    let unmarked = history.failures_elsewhere(&[(test_id("test_x"), None)], Some("here")).expect("readable");
+    assert_eq!(unmarked, [PastFailures { alike: 0, alike_revisions: 0, ..expected }]);
+}
+
+#[test]
+fn a_fingerprint_is_asked_for_its_own_test_only() {
+    let (_folder, history) = scratch();
+    let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Failed).attempt("test_b", Failed).build();
+    history.append(&[marked(batch, "one")]).expect("written");
+    let mark = |text: &str| Some(Fingerprint::from_text(text));
+    let ask = [(test_id("test_a"), mark("one")), (test_id("test_b"), mark("two"))];
+    let past = history.failures_elsewhere(&ask, None).expect("readable");
+    assert_eq!(past.iter().map(|past| past.alike).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn modified_work_trees_are_revisions_of_their_own_and_those_of_the_commit_at_hand_are_left_out() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, commit: &str, outcome| {
+        BatchBuilder::new(name, commit, 0).run(|run| run.dirty = true).attempt("test_x", outcome).build()
+    };
+    let batches =
+        [run("r1", "c1", Failed), run("r2", "c1", Passed), run("r3", "c2", Failed), run("r4", "c2", Failed)];
+    history.append(&batches).expect("written");
+    let ask = [(test_id("test_x"), None)];
+    let past = history.failures_elsewhere(&ask, Some("c2")).expect("readable").remove(0);
+    assert_eq!((past.attempts, past.failures, past.revisions, past.mixed_revisions), (2, 1, 2, 0));
+    let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", None).expect("readable");
+    assert_eq!(outcomes, [OutcomesAt::none(test_id("test_x"))], "they do not say what the commit does");
+}
+
+#[test]
+fn different_outcomes_in_different_variants_are_not_mixed() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, system: &str, outcome| {
+        let variant = Variant::default().with("os", system);
+        BatchBuilder::new(name, "c1", 0).run(|run| run.variant = variant).attempt("test_x", outcome).build()
+    };
+    history.append(&[run("r1", "linux", Passed), run("r2", "windows", Failed)]).expect("written");
+    let past = history.failures_elsewhere(&[(test_id("test_x"), None)], Some("c2")).expect("readable");
+    assert_eq!((past[0].failures, past[0].revisions, past[0].mixed_revisions), (1, 1, 0));
+    let at_commit = |variant: Option<&str>| {
+        let variant = variant.map(|system| Variant::default().with("os", system));
+        let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", variant.as_ref()).expect("readable");
+        (outcomes[0].passed, outcomes[0].failed)
+    };
+    assert_eq!(at_commit(None), (1, 1));
+    assert_eq!(at_commit(Some("linux")), (1, 0));
+    assert_eq!(at_commit(Some("windows")), (0, 1));
+    assert_eq!(at_commit(Some("macos")), (0, 0));
+}
+
+#[test]
+fn an_outage_is_not_held_against_a_test() {
+    let (_folder, history) = scratch();
+    let mut outage = BatchBuilder::new("r1", "c1", 0);
+    for number in 0..20 {
+        outage = outage.attempt(&format!("test_{number}"), Failed);
+    }
+    history.append(&[outage.build()]).expect("written");
+    let past = history.failures_elsewhere(&[(test_id("test_1"), None)], None).expect("readable");
+    assert_eq!(past, [PastFailures::none(test_id("test_1"))]);
+    let outcomes = history.outcomes_at(&[test_id("test_1")], "c1", None).expect("readable");
+    assert_eq!(outcomes, [OutcomesAt::none(test_id("test_1"))]);
+}
+
+#[test]
+fn a_try_at_the_base_counts_for_the_base() {
+    let (_folder, history) = scratch();
+    let head = BatchBuilder::new("r1", "head", 0).bystanders(10).attempt("test_x", Failed).build();
+    let base = BatchBuilder::new("r1/base", "base", 0).phase(Phase::Base, "test_x", Passed).build();
+    history.append(&[head, base]).expect("written");
+    let outcomes = |commit: &str| {
+        let outcomes = history.outcomes_at(&[test_id("test_x")], commit, None).expect("readable");
+        (outcomes[0].passed, outcomes[0].failed, outcomes[0].last_seen)
+    };
+    assert_eq!(outcomes("base"), (1, 0, Some(at(0))));
+    assert_eq!(outcomes("head"), (0, 1, Some(at(0))));
+}
+
+#[test]
+fn many_tests_are_asked_for_at_once_and_answered_in_order() {
+    let (_folder, history) = scratch();
+    let names: Vec<_> = (0..600).rev().map(|number| format!("test_{number:03} it's")).collect();
+    let mut batch = BatchBuilder::new("r1", "c1", 0).bystanders(10);
+    for name in names.iter().step_by(3) {
+        batch = batch.attempt(name, Failed).attempt(name, Passed);
+    }
+    history.append(&[batch.build()]).expect("written");
+    let tests: Vec<_> = names.iter().map(|name| test_id(name)).collect();
+    let ask: Vec<_> = tests.iter().map(|test| (test.clone(), None)).collect();
+    let past = history.failures_elsewhere(&ask, None).expect("readable");
+    let outcomes = history.outcomes_at(&tests, "c1", None).expect("readable");
+    for (place, test) in tests.iter().enumerate() {
+        let there = u64::from(place % 3 == 0);
+        assert_eq!((&past[place].test, past[place].mixed_revisions), (test, there));
+        assert_eq!(
+            (&outcomes[place].test, outcomes[place].passed, outcomes[place].failed),
+            (test, there, there)
+        );
+    }
+}
