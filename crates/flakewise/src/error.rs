@@ -83,7 +83,7 @@ impl ExpectedError {
             }
             #[cfg(feature = "history")]
             Self::History(flakewise_history::HistoryError::Query { .. }) => {
-                Some("tables and views: attempts, reports, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
+                Some("tables and views: attempts, reports, verdicts, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
             }
             #[cfg(feature = "history")]
             Self::NoSuchTest { .. } => {

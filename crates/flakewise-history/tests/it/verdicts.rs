@@ -148,6 +148,30 @@ fn maintenance_of_a_store_without_verdicts_makes_no_table() {
 }
 
 #[test]
+fn a_verdict_can_be_held_against_what_came_later() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, hours| BatchBuilder::new(name, "c1", hours).bystanders(10);
+    let blamed = run("r1", 0)
+        .attempt("test_x", Failed)
+        .verdict("test_x", "regression", None, 0.2)
+        .attempt("test_y", Failed)
+        .verdict("test_y", "regression", None, 0.1);
+    let later = run("r2", 1).attempt("test_x", Passed).attempt("test_y", Failed);
+    history.append(&[blamed.build(), later.build()]).expect("written");
+    let query = "SELECT verdicts.test, verdicts.commit, round(probability, 2) AS probability
+                 FROM verdicts JOIN mixed ON verdicts.test = mixed.test AND verdicts.variant = mixed.variant
+                   AND verdicts.commit = mixed.revision
+                 WHERE conclusion = 'regression'";
+    let rows = history.sql(query, 10).expect("valid").rows;
+    let text = |value: &str| Value::Text(value.to_owned());
+    assert_eq!(rows, [[text(test_id("test_x").as_str()), text("c1"), Value::Float(0.2)]]);
+    let query = "SELECT conclusion, detail, count(*) AS failures, count(DISTINCT test) AS tests
+                 FROM verdicts GROUP BY conclusion, detail ORDER BY failures DESC";
+    let rows = history.sql(query, 10).expect("valid").rows;
+    assert_eq!(rows, [[text("regression"), Value::Null, Value::Integer(2), Value::Integer(2)]]);
+}
+
+#[test]
 fn verdicts_of_a_later_format_are_refused_and_nothing_else_is() {
     let (folder, history) = scratch();
     history.append(&[judged("r1", 0)]).expect("written");
