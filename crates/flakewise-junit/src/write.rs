@@ -8,16 +8,21 @@
 //! |---|---|
 //! | `flakewise.test` | the test's id |
 //! | `flakewise.attempt.N.number`, `….phase` | where they do not follow from the order of the report |
-//! | `flakewise.attempt.N.outcome` | `timed-out` or `crashed`, which others read as an error |
+//! | `flakewise.attempt.N.outcome` | `timed-out` or `crashed`, which others read as an error; any at the base |
 //! | `flakewise.attempt.N.worker`, `….position` | as they are |
 //! | `flakewise.attempt.N.fingerprint` | of the failure |
-//! | `flakewise.attempt.N.kind`, `….message` | of a pass that has a failure all the same |
+//! | `flakewise.attempt.N.kind`, `….message` | of a pass that has a failure all the same; of any failure at the base |
 //!
 //! `N` counts the attempts of one test case from 1 in the order of execution.
 //! Failures before a pass become `flakyFailure` or `flakyError` of the case,
 //! failures after a failure `rerunFailure` or `rerunError`; whatever else
 //! follows an attempt of the same test is a case of its own. Characters that
 //! XML does not allow are written `\u{…}`.
+//!
+//! An attempt at the base of a change says nothing about the code of the run:
+//! to others, a pass there would make a regression look flaky, and a failure
+//! one test more that fails. It is a skipped case under a name of its own, and
+//! how it ended is in the properties.
 //!
 //! This is not written with `quick-junit`: it rounds times to milliseconds,
 //! drops control characters, has no properties for reruns and would be a second
@@ -29,12 +34,15 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use flakewise_model::{Attempt, Failure, Outcome, TestId};
+use flakewise_model::{Attempt, Failure, Outcome, Phase, TestId};
 
 use crate::note;
 
 /// The name of the root, by which we know our own reports.
 pub(crate) const ROOT_NAME: &str = "flakewise";
+
+/// What follows the name of a test that ran at the base.
+const AT_BASE: &str = " (at the base)";
 
 /// Writes attempts as JUnit XML, so that [`read`](crate::read()) gives the same
 /// attempts again, in the same order. Their run is not written.
@@ -61,8 +69,10 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// How it ended, for others.
     fn outcome(&self) -> Outcome {
-        self.attempts[self.main].outcome
+        let main = &self.attempts[self.main];
+        if main.phase == Phase::Base { Outcome::Skipped } else { main.outcome }
     }
 }
 
@@ -70,7 +80,7 @@ impl Case<'_> {
 fn cases(mut rest: &[Attempt]) -> Vec<Case<'_>> {
     let mut cases = Vec::new();
     while let Some(first) = rest.first() {
-        let same = |attempt: &&Attempt| attempt.test == first.test;
+        let same = |attempt: &&Attempt| attempt.test == first.test && attempt.phase != Phase::Base;
         let failures =
             rest.iter().take_while(same).take_while(|attempt| attempt.outcome.is_failure()).count();
         let passed =
@@ -144,7 +154,8 @@ impl<'a, W: Write> Writer<'a, W> {
         let separator = if module.is_empty() || classes.is_empty() { "" } else { "::" };
         write!(self.out, "    <testcase")?;
         self.attribute("classname", &format!("{module}{separator}{classes}"))?;
-        self.attribute("name", &rest[name_start..])?;
+        let at_base = if main.phase == Phase::Base { AT_BASE } else { "" };
+        self.attribute("name", &format!("{}{at_base}", &rest[name_start..]))?;
         self.times(main)?;
         writeln!(self.out, ">")?;
         writeln!(self.out, "      <properties>")?;
@@ -153,7 +164,9 @@ impl<'a, W: Write> Writer<'a, W> {
             self.notes(index + 1, attempt)?;
         }
         writeln!(self.out, "      </properties>")?;
-        if main.outcome != Outcome::Passed {
+        if main.phase == Phase::Base {
+            writeln!(self.out, "      <skipped/>")?;
+        } else if main.outcome != Outcome::Passed {
             self.ending(element(main.outcome), main, false)?;
         }
         for (index, attempt) in case.attempts.iter().enumerate() {
@@ -183,7 +196,8 @@ impl<'a, W: Write> Writer<'a, W> {
         if !phased {
             fields.push(("phase", attempt.phase.name().to_owned()));
         }
-        if matches!(attempt.outcome, Outcome::TimedOut | Outcome::Crashed) {
+        let at_base = attempt.phase == Phase::Base;
+        if at_base || matches!(attempt.outcome, Outcome::TimedOut | Outcome::Crashed) {
             fields.push(("outcome", attempt.outcome.name().to_owned()));
         }
         if let Some(worker) = &attempt.worker {
@@ -194,7 +208,7 @@ impl<'a, W: Write> Writer<'a, W> {
         }
         if let Some(failure) = &attempt.failure {
             let Failure { kind, message, fingerprint } = &**failure;
-            if attempt.outcome == Outcome::Passed {
+            if at_base || attempt.outcome == Outcome::Passed {
                 fields.push(("message", note::escape(message).into_owned()));
                 fields.extend(kind.iter().map(|kind| ("kind", note::escape(kind).into_owned())));
             }

@@ -226,3 +226,51 @@ fn the_written_form_is_what_others_expect() {
     write(&mut xml, &attempts).expect("writing to memory succeeds");
     insta::assert_snapshot!("written", String::from_utf8(xml).expect("it is text"));
 }
+
+/// A test that was run on every rung of the ladder, and how it ended there.
+fn climbed(rungs: &[(Phase, Outcome)]) -> Vec<Attempt> {
+    let attempt = |(number, (phase, outcome)): (u32, &(Phase, Outcome))| Attempt {
+        test: "pytest:tests/test_cart.py::test_total".parse().expect("an id"),
+        run: run(),
+        phase: *phase,
+        number,
+        outcome: *outcome,
+        duration: Some(Duration::from_millis(2)),
+        started: None,
+        worker: None,
+        position: None,
+        failure: outcome
+            .is_failure()
+            .then(|| Box::new(Failure::new(Some("AssertionError"), "assert 41 == 42", ""))),
+    };
+    (1..).zip(rungs).map(attempt).collect()
+}
+
+#[test]
+fn every_rung_of_the_ladder_survives_and_others_see_retries() {
+    let attempts = climbed(&[
+        (Phase::First, Outcome::Failed),
+        (Phase::Rerun, Outcome::Failed),
+        (Phase::Postpone, Outcome::Errored),
+        (Phase::Fork, Outcome::Crashed),
+        (Phase::Fresh, Outcome::Passed),
+    ]);
+    let mut xml = Vec::new();
+    write(&mut xml, &attempts).expect("writing to memory succeeds");
+    assert_eq!(parse(&xml).0.attempts, attempts);
+    insta::assert_snapshot!("climbed", String::from_utf8(xml).expect("it is text"));
+}
+
+#[test]
+fn a_pass_at_the_base_does_not_make_a_regression_look_flaky_to_others() {
+    let attempts = climbed(&[
+        (Phase::First, Outcome::Failed),
+        (Phase::Fresh, Outcome::Failed),
+        (Phase::Base, Outcome::Passed),
+        (Phase::Base, Outcome::Failed),
+    ]);
+    let mut xml = Vec::new();
+    write(&mut xml, &attempts).expect("writing to memory succeeds");
+    assert_eq!(parse(&xml).0.attempts, attempts);
+    insta::assert_snapshot!("at_base", String::from_utf8(xml).expect("it is text"));
+}
