@@ -9,7 +9,7 @@ use flakewise_model::{
 };
 use serde::Serialize;
 
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// The report as a JSON document.
 pub fn report_json(report: &HistoryReport) -> String {
@@ -43,14 +43,14 @@ pub fn history_json(history: &TestHistory) -> String {
     })
 }
 
-fn render(document: &impl Serialize) -> String {
+pub(crate) fn render(document: &impl Serialize) -> String {
     let mut text =
         serde_json::to_string_pretty(document).expect("our documents have string keys and finite numbers");
     text.push('\n');
     text
 }
 
-fn time(at: Timestamp) -> String {
+pub(crate) fn time(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
 }
 

@@ -1,4 +1,5 @@
-//! Findings for people and machines: terminal text, Markdown and JSON.
+//! Findings for people and machines: terminal text, Markdown, JSON and the
+//! annotations of CI systems.
 //!
 //! Everything here turns values of `flakewise-model` into text. Nothing here
 //! computes a verdict, reads a clock or knows where values come from, so the
@@ -10,6 +11,7 @@
 mod json;
 mod markdown;
 mod rows;
+mod run;
 mod style;
 mod text;
 mod words;
@@ -17,6 +19,7 @@ mod words;
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;
 pub use rows::{rows_csv, rows_json, rows_text};
+pub use run::{run_github, run_gitlab, run_json, run_markdown, run_text};
 pub use style::{ERROR, HINT, WARNING};
 pub use text::{history_text, report_text};
 pub use words::{count, duration, number};

@@ -8,7 +8,9 @@ use flakewise_model::{
 };
 
 use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, styled};
-use crate::words::{count, day, duration, headline, minute, number, revision, short_commit, test_name};
+use crate::words::{
+    count, day, duration, failure_line, minute, number, plural, revision, short_commit, test_name, times,
+};
 
 /// Failures listed per finding.
 const FAILURES: usize = 3;
@@ -94,7 +96,7 @@ fn write_finding(out: &mut String, place: usize, finding: &Finding) -> std::fmt:
         writeln!(out, "     {reason}")?;
     }
     for group in finding.failures.iter().take(FAILURES) {
-        writeln!(out, "     {}", failure_line(group))?;
+        writeln!(out, "     {}", group_line(group))?;
     }
     let more = finding.failures.len().saturating_sub(FAILURES) as u64;
     if more > 0 {
@@ -139,7 +141,7 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
         writeln!(out, "\nfailures by kind")?;
     }
     for group in &history.failures {
-        writeln!(out, "  {}", failure_line(group))?;
+        writeln!(out, "  {}", group_line(group))?;
         let fingerprint = group.fingerprint.as_ref().map_or("none", |fingerprint| fingerprint.as_str());
         let seen = format!("{} to {}", day(group.first_seen), day(group.last_seen));
         writeln!(out, "      {}", styled(DIM, format!("fingerprint {fingerprint}, {seen}")))?;
@@ -245,18 +247,6 @@ fn reason(evidence: &Evidence) -> String {
     }
 }
 
-fn times(count: u64) -> String {
-    match count {
-        1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        _ => format!("{} times", number(count)),
-    }
-}
-
-pub(crate) fn plural(value: u64, one: &str, many: &str) -> String {
-    format!("{} {}", number(value), if value == 1 { one } else { many })
-}
-
 pub(crate) fn rate(rate: FlakeRate) -> String {
     let interval = rate.interval();
     format!(
@@ -273,19 +263,11 @@ fn disturbed(runs: u64) -> String {
     format!("disturbed {}", count(runs, "run"))
 }
 
-fn failure_line(group: &FailureGroup) -> String {
+fn group_line(group: &FailureGroup) -> String {
     format!("{}× {}", number(group.count), failure(group, WIDTH))
 }
 
 /// What went wrong in one line: the type, and the message if it adds anything.
 pub(crate) fn failure(group: &FailureGroup, width: usize) -> String {
-    let kind = group.kind.as_deref().unwrap_or("failure");
-    let message = headline(&group.message, width.saturating_sub(kind.len()));
-    if message.is_empty() {
-        kind.to_owned()
-    } else if message.starts_with(kind) {
-        message
-    } else {
-        format!("{kind}: {message}")
-    }
+    failure_line(group.kind.as_deref(), &group.message, width)
 }

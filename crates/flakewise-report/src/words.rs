@@ -23,6 +23,20 @@ pub fn number(value: u64) -> String {
     out
 }
 
+/// `1 test fails`, `2 tests fail`.
+pub(crate) fn plural(value: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(value), if value == 1 { one } else { many })
+}
+
+/// `once`, `twice`, `3 times`.
+pub(crate) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{} times", number(count)),
+    }
+}
+
 /// A length of time in its two largest units: `41.2s`, `6m 02s`, `3h 20m`.
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
@@ -81,9 +95,58 @@ pub(crate) fn headline(message: &str, width: usize) -> String {
     out
 }
 
+/// What went wrong in one line: the type, and the message if it adds anything.
+pub(crate) fn failure_line(kind: Option<&str>, message: &str, width: usize) -> String {
+    let kind = kind.unwrap_or("failure");
+    let message = headline(message, width.saturating_sub(kind.len()));
+    if message.is_empty() {
+        kind.to_owned()
+    } else if message.starts_with(kind) {
+        message
+    } else {
+        format!("{kind}: {message}")
+    }
+}
+
+/// Text that is not ours as one printable line: what could move a cursor, end
+/// a line or turn the direction of reading is written as an escape.
+pub(crate) fn clean(text: &str) -> String {
+    let directs = |character| matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() || directs(character) {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// The beginning of a text, at most so many characters long.
+pub(crate) fn cut(mut text: String, characters: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        let last = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
+        text.truncate(last);
+        text.push('…');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_moves_a_cursor() {
+        assert_eq!(clean("a\u{1b}[31m\r\nb\u{202e}c é"), "a\\u{1b}[31m\\r\\nb\\u{202e}c é");
+    }
+
+    #[test]
+    fn cuts_are_marked() {
+        assert_eq!(cut("äöü".into(), 3), "äöü");
+        assert_eq!(cut("äöüß".into(), 3), "äö…");
+    }
 
     #[test]
     fn counts_agree_with_their_nouns() {

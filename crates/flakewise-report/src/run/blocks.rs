@@ -1,0 +1,99 @@
+//! Failures that are said in one breath.
+
+use std::collections::HashMap;
+
+use flakewise_model::{Blame, OpenQuestion, Probability, Proof, RunReport, TestFailure};
+
+use super::words;
+
+/// Failures of one incident with one verdict, or one failure alone.
+pub(super) struct Block<'a> {
+    /// The failures; the one that was run most often, and so knows most, first.
+    pub(super) members: Vec<&'a TestFailure>,
+}
+
+impl<'a> Block<'a> {
+    /// The failure that speaks for all.
+    pub(super) fn speaker(&self) -> &'a TestFailure {
+        self.members[0]
+    }
+
+    pub(super) fn blame(&self) -> &'a Blame {
+        &self.speaker().verdict.blame
+    }
+
+    /// What it says and how sure that is.
+    pub(super) fn verdict(&self) -> String {
+        let flaky: Vec<Probability> = self.members.iter().map(|failure| failure.verdict.flaky).collect();
+        words::verdict(self.blame(), &flaky)
+    }
+
+    /// Why, strongest first, then how all attempts ended.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let named = self
+            .members
+            .iter()
+            .flat_map(|failure| &failure.verdict.proofs)
+            .find(|proof| matches!(proof, Proof::SharedFailure { representative: Some(_), .. }));
+        let speaker = self.speaker();
+        let proofs = speaker.verdict.proofs.iter().map(|proof| match (proof, named) {
+            // The one that was run again for all does not name itself.
+            (Proof::SharedFailure { .. }, Some(named)) => words::reason(named),
+            _ => words::reason(proof),
+        });
+        proofs.chain(words::attempts(&speaker.attempts)).collect()
+    }
+
+    pub(super) fn next(&self) -> String {
+        words::next(self.blame(), &self.speaker().verdict.proofs)
+    }
+
+    /// What went wrong, the most frequent first. Mostly it is one thing.
+    pub(super) fn failures(&self, report: &RunReport, width: usize) -> Vec<(usize, String)> {
+        let mut found: Vec<(usize, usize, &TestFailure)> = Vec::new();
+        let mut places: HashMap<usize, usize> = HashMap::new();
+        for failure in &self.members {
+            let place = *places.entry(failure.incident).or_insert_with(|| {
+                found.push((0, failure.incident, failure));
+                found.len() - 1
+            });
+            found[place].0 += 1;
+        }
+        found.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+        let line = |(count, incident, failure): (usize, usize, &TestFailure)| {
+            let own = failure.first().and_then(|attempt| attempt.failure.as_deref());
+            let incident = report.incidents.get(incident);
+            let text = match (own, incident) {
+                (Some(own), _) => words::what(own.kind.as_deref(), &own.message, width),
+                (None, Some(incident)) => words::what(incident.kind.as_deref(), &incident.message, width),
+                (None, None) => words::what(None, "", width),
+            };
+            (count, text)
+        };
+        found.into_iter().map(line).collect()
+    }
+}
+
+/// The failures of a run in blocks, in the order of their first.
+pub(super) fn blocks(report: &RunReport) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    let mut places = HashMap::new();
+    for failure in &report.failures {
+        let blame = &failure.verdict.blame;
+        // Nothing is known of any of these but that there are too many.
+        let many = *blame == Blame::Undecided(OpenQuestion::TooManyFailures);
+        let key = (blame.name(), blame.detail(), (!many).then_some(failure.incident));
+        let place = *places.entry(key).or_insert_with(|| {
+            blocks.push(Block { members: Vec::new() });
+            blocks.len() - 1
+        });
+        blocks[place].members.push(failure);
+    }
+    for block in &mut blocks {
+        let most = block.members.iter().map(|failure| failure.attempts.len()).max();
+        if let Some(at) = block.members.iter().position(|failure| Some(failure.attempts.len()) == most) {
+            block.members[..=at].rotate_right(1);
+        }
+    }
+    blocks
+}

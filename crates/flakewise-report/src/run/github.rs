@@ -1,0 +1,97 @@
+//! A run as annotations of GitHub Actions.
+//!
+//! The form is that of [workflow commands]. Names and messages are not ours:
+//! everything that could end a line, a property or the list of them is
+//! escaped, so that none of it can become a command.
+//!
+//! [workflow commands]: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+
+use flakewise_model::{Blame, RunReport};
+
+use super::blocks::{Block, blocks};
+use super::words;
+use crate::words::{clean, count, number, plural};
+
+/// GitHub shows ten annotations of each level per step, and drops the rest.
+const LIMIT: usize = 10;
+const NAMES: usize = 10;
+const WIDTH: usize = 200;
+
+/// What is said about a run, as workflow commands: a warning for a flake, an
+/// error for everything else.
+pub fn run_github(report: &RunReport) -> String {
+    let (flaky, other): (Vec<_>, Vec<_>) =
+        blocks(report).into_iter().partition(|block| matches!(block.blame(), Blame::Flaky(_)));
+    let lost = lost(report);
+    let errors = lost.into_iter().chain(other.iter().map(|block| annotation("error", report, block)));
+    let warnings = flaky.iter().map(|block| annotation("warning", report, block));
+    let mut out: String = errors.take(LIMIT).chain(warnings.take(LIMIT)).collect();
+    let room = LIMIT - usize::from(!report.is_complete());
+    let hidden = other.iter().skip(room).chain(flaky.iter().skip(LIMIT));
+    let hidden: usize = hidden.map(|block| block.members.len()).sum();
+    if hidden > 0 {
+        let more = plural(hidden as u64, "more test failed", "more tests failed");
+        out.push_str(&command("notice", &[], &format!("{more}; GitHub shows {LIMIT} annotations of a kind")));
+    }
+    out
+}
+
+fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
+    let speaker = block.speaker();
+    let mut properties = Vec::new();
+    if let Some((file, line)) = &speaker.place {
+        properties.push(("file", file.clone()));
+        properties.push(("line", line.to_string()));
+    }
+    let subject = match block.members.len() as u64 {
+        1 => words::name(speaker),
+        tests => count(tests, "test"),
+    };
+    properties.push(("title", format!("{}: {subject}", words::conclusion(block.blame()))));
+    let mut lines: Vec<String> =
+        block.failures(report, WIDTH).into_iter().take(1).map(|(_, line)| line).collect();
+    lines.push(block.verdict());
+    lines.extend(block.reasons().into_iter().map(|reason| format!("- {reason}")));
+    if block.members.len() > 1 {
+        lines.extend(names(block.members.iter().map(|failure| words::name(failure))));
+    }
+    lines.push(format!("next: {}", block.next()));
+    lines.push(format!("reproduce: {}", clean(&speaker.reproduce)));
+    command(level, &properties, &lines.join("\n"))
+}
+
+fn lost(report: &RunReport) -> Option<String> {
+    if report.is_complete() {
+        return None;
+    }
+    let tests = report.lost.len() as u64;
+    let title = plural(tests, "test gave no result", "tests gave no result");
+    let mut lines = vec!["A run that lost tests is never green".to_owned()];
+    lines.extend(names(report.lost.iter().map(|name| words::test(name))));
+    Some(command("error", &[("title", title)], &lines.join("\n")))
+}
+
+fn names(names: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = names.len().saturating_sub(NAMES) as u64;
+    let mut lines: Vec<_> = names.take(NAMES).map(|name| format!("- {name}")).collect();
+    if more > 0 {
+        lines.push(format!("- and {} more", number(more)));
+    }
+    lines
+}
+
+fn command(level: &str, properties: &[(&str, String)], message: &str) -> String {
+    let properties: Vec<_> =
+        properties.iter().map(|(name, value)| format!("{name}={}", property(value))).collect();
+    let space = if properties.is_empty() { "" } else { " " };
+    format!("::{level}{space}{}::{}\n", properties.join(","), data(message))
+}
+
+/// Escapes as the toolkit of GitHub does.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,76 @@
+//! A run as a [code quality report] of GitLab.
+//!
+//! [code quality report]: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+
+use flakewise_model::{Blame, RunReport, TestFailure};
+use serde::Serialize;
+
+use super::words;
+use crate::json::render;
+
+const WIDTH: usize = 200;
+
+/// What is said about a run, as a code quality report.
+pub fn run_gitlab(report: &RunReport) -> String {
+    let issues: Vec<_> = report.failures.iter().map(Issue::from).collect();
+    render(&issues)
+}
+
+#[derive(Serialize)]
+struct Issue<'a> {
+    description: String,
+    check_name: String,
+    fingerprint: &'a str,
+    severity: &'static str,
+    location: Location,
+}
+
+#[derive(Serialize)]
+struct Location {
+    path: String,
+    lines: Lines,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    begin: u32,
+}
+
+impl<'a> From<&'a TestFailure> for Issue<'a> {
+    fn from(failure: &'a TestFailure) -> Self {
+        let blame = &failure.verdict.blame;
+        let own = failure.first().and_then(|attempt| attempt.failure.as_deref());
+        let (kind, message) = own.map_or((None, ""), |own| (own.kind.as_deref(), own.message.as_str()));
+        Self {
+            description: format!(
+                "{}: {}: {}",
+                words::conclusion(blame),
+                words::name(failure),
+                words::what(kind, message, WIDTH)
+            ),
+            check_name: format!("flakewise/{}", blame.detail().unwrap_or(blame.name())),
+            fingerprint: failure.id.as_str(),
+            severity: severity(blame),
+            location: location(failure),
+        }
+    }
+}
+
+fn severity(blame: &Blame) -> &'static str {
+    match blame {
+        Blame::Regression => "critical",
+        Blame::Infrastructure | Blame::Undecided(_) => "major",
+        Blame::Flaky(_) | Blame::BrokenBefore => "minor",
+    }
+}
+
+/// Where it failed. GitLab drops an issue without a path, so the file of the
+/// test stands in, or its name.
+fn location(failure: &TestFailure) -> Location {
+    let (path, begin) = match &failure.place {
+        Some((file, line)) => (file.clone(), (*line).max(1)),
+        None => (failure.test.module(), 1),
+    };
+    let path = if path.is_empty() { failure.name.clone() } else { path };
+    Location { path: path.strip_prefix("./").unwrap_or(&path).to_owned(), lines: Lines { begin } }
+}

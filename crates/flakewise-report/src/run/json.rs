@@ -1,0 +1,313 @@
+//! A run for machines.
+
+use std::collections::BTreeMap;
+
+use flakewise_model::{
+    Attempt, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Incident, Notice, Proof, RunReport,
+    TestFailure, Touch, TouchedFile,
+};
+use serde::Serialize;
+
+use crate::json::{FORMAT, render, time};
+
+/// What is said about a run, as a JSON document.
+pub fn run_json(report: &RunReport) -> String {
+    let run = &report.run;
+    render(&RunSummary {
+        format: FORMAT,
+        run: run.id.as_str(),
+        commit: run.commit.as_deref(),
+        dirty: run.dirty,
+        branch: run.branch.as_deref(),
+        variant: run.variant.to_string(),
+        started: time(run.started),
+        command: &report.command,
+        seed: report.seed.to_string(),
+        hash_seed: report.hash_seed,
+        complete: report.is_complete(),
+        counts: CountsSummary::of(report),
+        lost: &report.lost,
+        change: report.change.as_ref().map(ChangeForm::from),
+        notices: report.notices.iter().map(NoticeSummary::from).collect(),
+        exit: ExitSummary {
+            runner: report.exit.runner,
+            code: report.exit.code,
+            reason: report.exit.reason.name(),
+        },
+        reruns: report.reruns,
+        suite_seconds: report.suite_time.as_secs_f64(),
+        triage_seconds: report.triage_time.as_secs_f64(),
+        incidents: report.incidents.iter().map(|incident| IncidentSummary::of(incident, report)).collect(),
+        failures: report.failures.iter().map(TestFailureSummary::from).collect(),
+    })
+}
+
+#[derive(Serialize)]
+struct RunSummary<'a> {
+    format: u32,
+    run: &'a str,
+    commit: Option<&'a str>,
+    dirty: bool,
+    branch: Option<&'a str>,
+    variant: String,
+    started: String,
+    command: &'a [String],
+    /// As text: most readers of JSON keep 53 bits of a number.
+    seed: String,
+    hash_seed: Option<u32>,
+    complete: bool,
+    counts: CountsSummary,
+    lost: &'a [String],
+    change: Option<ChangeForm<'a>>,
+    notices: Vec<NoticeSummary<'a>>,
+    exit: ExitSummary,
+    reruns: u64,
+    suite_seconds: f64,
+    triage_seconds: f64,
+    incidents: Vec<IncidentSummary<'a>>,
+    failures: Vec<TestFailureSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct CountsSummary {
+    selected: u64,
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    lost: usize,
+    /// Failures by conclusion. All of them are there, so that nobody has to
+    /// ask whether one is missing or nought.
+    verdicts: BTreeMap<&'static str, u64>,
+}
+
+impl CountsSummary {
+    fn of(report: &RunReport) -> Self {
+        let Counts { selected, passed, failed, skipped } = report.counts;
+        let names = ["flaky", "regression", "broken-before", "infrastructure", "undecided"];
+        let mut verdicts: BTreeMap<_, _> = names.into_iter().map(|name| (name, 0)).collect();
+        for failure in &report.failures {
+            *verdicts.entry(failure.verdict.blame.name()).or_default() += 1;
+        }
+        Self { selected, passed, failed, skipped, lost: report.lost.len(), verdicts }
+    }
+}
+
+#[derive(Serialize)]
+struct ChangeForm<'a> {
+    base: &'a str,
+    found: &'a str,
+    files: u32,
+    uncommitted: bool,
+}
+
+impl<'a> From<&'a ChangeSummary> for ChangeForm<'a> {
+    fn from(change: &'a ChangeSummary) -> Self {
+        let ChangeSummary { base, found, files, uncommitted } = change;
+        Self { base, found, files: *files, uncommitted: *uncommitted }
+    }
+}
+
+#[derive(Serialize)]
+struct NoticeSummary<'a> {
+    level: &'static str,
+    text: &'a str,
+}
+
+impl<'a> From<&'a Notice> for NoticeSummary<'a> {
+    fn from(notice: &'a Notice) -> Self {
+        Self { level: if notice.warning { "warning" } else { "note" }, text: &notice.text }
+    }
+}
+
+#[derive(Serialize)]
+struct ExitSummary {
+    runner: Option<i32>,
+    code: u8,
+    reason: &'static str,
+}
+
+#[derive(Serialize)]
+struct IncidentSummary<'a> {
+    kind: Option<&'a str>,
+    message: &'a str,
+    failures: Vec<&'a str>,
+}
+
+impl<'a> IncidentSummary<'a> {
+    fn of(incident: &'a Incident, report: &'a RunReport) -> Self {
+        let failures = incident.failures.iter().filter_map(|place| report.failures.get(*place));
+        Self {
+            kind: incident.kind.as_deref(),
+            message: &incident.message,
+            failures: failures.map(|failure| failure.id.as_str()).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TestFailureSummary<'a> {
+    id: &'a str,
+    test: &'a str,
+    name: &'a str,
+    place: Option<PlaceSummary<'a>>,
+    verdict: VerdictSummary,
+    evidence: Vec<ProofSummary<'a>>,
+    attempts: Vec<AttemptSummary<'a>>,
+    incident: usize,
+    reproduce: &'a str,
+}
+
+impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
+    fn from(failure: &'a TestFailure) -> Self {
+        Self {
+            id: failure.id.as_str(),
+            test: failure.test.as_str(),
+            name: &failure.name,
+            place: failure.place.as_ref().map(|(file, line)| PlaceSummary { file, line: *line }),
+            verdict: VerdictSummary::from(&failure.verdict),
+            evidence: failure.verdict.proofs.iter().map(ProofSummary::from).collect(),
+            attempts: failure.attempts.iter().map(AttemptSummary::from).collect(),
+            incident: failure.incident,
+            reproduce: &failure.reproduce,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PlaceSummary<'a> {
+    file: &'a str,
+    line: u32,
+}
+
+#[derive(Serialize)]
+struct VerdictSummary {
+    conclusion: &'static str,
+    detail: Option<&'static str>,
+    proved: bool,
+    flaky: f64,
+}
+
+impl From<&FailureVerdict> for VerdictSummary {
+    fn from(verdict: &FailureVerdict) -> Self {
+        Self {
+            conclusion: verdict.blame.name(),
+            detail: verdict.blame.detail(),
+            proved: verdict.blame.is_proved_flaky(),
+            flaky: verdict.flaky.get(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum ProofSummary<'a> {
+    PassedAgain { phase: &'static str, failures_before: u32 },
+    AlwaysFailed { attempts: u32, processes: u32 },
+    HashSeed { failing: u32, passing: u32 },
+    TouchesChange { changed: u32, files: Vec<TouchedSummary<'a>> },
+    UntouchedByChange { changed: u32, dependencies: u32 },
+    DependenciesUnknown { reason: &'a str },
+    AtBase { commit: &'a str, passed: u32, failed: u32, source: &'static str },
+    NothingChanged { commit: &'a str },
+    KnownFlaky { failures: u64, revisions: u64 },
+    SharedFailure { tests: u32, representative: Option<&'a str> },
+    TooManyFailures { failed: u64, ran: u64 },
+}
+
+impl<'a> From<&'a Proof> for ProofSummary<'a> {
+    fn from(proof: &'a Proof) -> Self {
+        match proof {
+            Proof::PassedAgain { phase, failures_before } => {
+                Self::PassedAgain { phase: phase.name(), failures_before: *failures_before }
+            }
+            Proof::AlwaysFailed { attempts, processes } => {
+                Self::AlwaysFailed { attempts: *attempts, processes: *processes }
+            }
+            Proof::HashSeed { failing, passing } => Self::HashSeed { failing: *failing, passing: *passing },
+            Proof::TouchesChange { files, changed } => Self::TouchesChange {
+                changed: *changed,
+                files: files.iter().map(TouchedSummary::from).collect(),
+            },
+            Proof::UntouchedByChange { changed, dependencies } => {
+                Self::UntouchedByChange { changed: *changed, dependencies: *dependencies }
+            }
+            Proof::DependenciesUnknown { reason } => Self::DependenciesUnknown { reason },
+            Proof::AtBase { commit, passed, failed, source } => Self::AtBase {
+                commit,
+                passed: *passed,
+                failed: *failed,
+                source: match source {
+                    BaseSource::Run => "run",
+                    BaseSource::History => "history",
+                },
+            },
+            Proof::NothingChanged { commit } => Self::NothingChanged { commit },
+            Proof::KnownFlaky { failures, revisions } => {
+                Self::KnownFlaky { failures: *failures, revisions: *revisions }
+            }
+            Proof::SharedFailure { tests, representative } => {
+                Self::SharedFailure { tests: *tests, representative: representative.as_deref() }
+            }
+            Proof::TooManyFailures { failed, ran } => Self::TooManyFailures { failed: *failed, ran: *ran },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TouchedSummary<'a> {
+    path: &'a str,
+    touch: &'static str,
+    lines: Option<&'a [u32]>,
+}
+
+impl<'a> From<&'a TouchedFile> for TouchedSummary<'a> {
+    fn from(file: &'a TouchedFile) -> Self {
+        let (touch, lines) = match &file.touch {
+            Touch::Executed(lines) => ("executed", Some(&**lines)),
+            Touch::Loaded => ("loaded", None),
+            Touch::Opened => ("opened", None),
+            Touch::LookedFor => ("looked-for", None),
+        };
+        Self { path: &file.path, touch, lines }
+    }
+}
+
+#[derive(Serialize)]
+struct AttemptSummary<'a> {
+    number: u32,
+    phase: &'static str,
+    outcome: &'static str,
+    seconds: Option<f64>,
+    worker: Option<&'a str>,
+    failure: Option<FailureSummary<'a>>,
+}
+
+impl<'a> From<&'a Attempt> for AttemptSummary<'a> {
+    fn from(attempt: &'a Attempt) -> Self {
+        Self {
+            number: attempt.number,
+            phase: attempt.phase.name(),
+            outcome: attempt.outcome.name(),
+            seconds: attempt.duration.map(|duration| duration.as_secs_f64()),
+            worker: attempt.worker.as_deref(),
+            failure: attempt.failure.as_deref().map(FailureSummary::from),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FailureSummary<'a> {
+    kind: Option<&'a str>,
+    message: &'a str,
+    fingerprint: Option<&'a str>,
+}
+
+impl<'a> From<&'a Failure> for FailureSummary<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        Self {
+            kind: failure.kind.as_deref(),
+            message: &failure.message,
+            fingerprint: failure.fingerprint.as_ref().map(|fingerprint| fingerprint.as_str()),
+        }
+    }
+}

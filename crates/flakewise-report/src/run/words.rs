@@ -1,0 +1,460 @@
+//! Verdicts about failures in words. Every form for people uses these.
+//!
+//! Literals stand in backticks, and what is inside them holds none, so that a
+//! form with a better way to set off a literal can find them again.
+
+use flakewise_model::{
+    Attempt, BaseSource, Blame, ExitReason, FlakyKind, OpenQuestion, Outcome, Phase, Probability, Proof,
+    RunReport, TestFailure, Touch, TouchedFile,
+};
+
+use crate::words::{clean, count, cut, duration, failure_line, number, plural, short_commit, times};
+
+/// Changed files named per reason.
+const FILES: usize = 3;
+/// Ranges of changed lines named per file.
+const RANGES: usize = 3;
+/// The longest name of a test or a file, in characters.
+const NAME: usize = 200;
+
+/// A verdict in capitals.
+pub(super) fn label(blame: &Blame) -> &'static str {
+    match blame {
+        Blame::Flaky(_) => "FLAKY",
+        Blame::Regression => "REGRESSION",
+        Blame::BrokenBefore => "BROKEN BEFORE",
+        Blame::Infrastructure => "INFRASTRUCTURE",
+        Blame::Undecided(_) => "UNDECIDED",
+    }
+}
+
+/// A verdict in a few words, with the kind of flake.
+pub(super) fn conclusion(blame: &Blame) -> String {
+    match blame {
+        Blame::Flaky(kind) => format!("flaky ({})", kind.name()),
+        Blame::Regression => "regression".to_owned(),
+        Blame::BrokenBefore => "broken before".to_owned(),
+        Blame::Infrastructure => "infrastructure".to_owned(),
+        Blame::Undecided(_) => "undecided".to_owned(),
+    }
+}
+
+/// What a verdict says and how sure it is, in one line.
+pub(super) fn verdict(blame: &Blame, flaky: &[Probability]) -> String {
+    let kind = match blame {
+        Blame::Flaky(kind) => format!("{}, ", kind.name()),
+        _ => String::new(),
+    };
+    format!("{kind}{}: {}", certainty(blame, flaky), meaning(blame))
+}
+
+/// How sure a verdict is. Of several failures, the range.
+pub(super) fn certainty(blame: &Blame, flaky: &[Probability]) -> String {
+    if blame.is_proved_flaky() {
+        return "proved".to_owned();
+    }
+    let least = flaky.iter().copied().reduce(|left, right| if right < left { right } else { left });
+    let most = flaky.iter().copied().reduce(|left, right| if right > left { right } else { left });
+    let (least, most) = (least.unwrap_or(Probability::ZERO), most.unwrap_or(Probability::ZERO));
+    let (low, high) = (least.to_string(), most.to_string());
+    if low == high { format!("P(flaky) = {low}") } else { format!("P(flaky) = {low} to {high}") }
+}
+
+fn meaning(blame: &Blame) -> &'static str {
+    match blame {
+        Blame::Flaky(FlakyKind::Transient) => "it passed when it was run again at once",
+        Blame::Flaky(FlakyKind::Bursty) => "what was in the way had gone a little later",
+        Blame::Flaky(FlakyKind::StateDependent) => "tests before it left something behind",
+        Blame::Flaky(FlakyKind::HashSeed) => "the hash seed of the suite decides",
+        Blame::Flaky(FlakyKind::ProcessDependent) => {
+            "it fails in the process of the suite and in its forks only"
+        }
+        Blame::Flaky(FlakyKind::Untouched) => "it passed at the base and depends on nothing that changed",
+        Blame::Regression => "it is due to the change",
+        Blame::BrokenBefore => "it fails at the base too",
+        Blame::Infrastructure => "it is due to what the tests run on",
+        Blame::Undecided(OpenQuestion::TooManyFailures) => "so many tests failed that none was run again",
+        Blame::Undecided(OpenQuestion::BaseUnknown) => {
+            "it depends on nothing that changed, and whether it passed before is unknown"
+        }
+        Blame::Undecided(OpenQuestion::ChangeUnknown) => "it fails always, and what changed is unknown",
+        Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
+            "it fails always, and not all it depends on could be seen"
+        }
+        Blame::Undecided(OpenQuestion::NotEnoughRuns) => "it was not run often enough",
+    }
+}
+
+/// What to do about a failure.
+pub(super) fn next(blame: &Blame, proofs: &[Proof]) -> String {
+    let advice = match blame {
+        Blame::Flaky(FlakyKind::Transient) => "look for timing, randomness or a service in the test",
+        Blame::Flaky(FlakyKind::Bursty) => {
+            "look for what was in the way: a port, a lock, a service, a busy machine"
+        }
+        Blame::Flaky(FlakyKind::StateDependent) => {
+            "look for what earlier tests leave behind: globals, environment, files, caches"
+        }
+        Blame::Flaky(FlakyKind::HashSeed) => "look for an order taken from a set or a hash, and sort it",
+        Blame::Flaky(FlakyKind::ProcessDependent) => {
+            "look for what is made at import or collection, before any test"
+        }
+        Blame::Flaky(FlakyKind::Untouched) => {
+            "look outside the code: a date, a service, the network, the machine"
+        }
+        Blame::Regression => return format!("fix the change{}", first_place(proofs)),
+        Blame::BrokenBefore => "fix it where it broke, which is not in this change",
+        Blame::Infrastructure => "look at the machine, its disk, network and services, then run again",
+        Blame::Undecided(OpenQuestion::TooManyFailures) => {
+            "look for the one cause of them all, or have more run again with `--max-failures`"
+        }
+        Blame::Undecided(OpenQuestion::BaseUnknown) => {
+            "run again with `--verify-base`; whether it passes at the base decides"
+        }
+        Blame::Undecided(OpenQuestion::ChangeUnknown) => {
+            "run again with `--base REF`; what changed since then decides"
+        }
+        Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
+            "run again with `--verify-base`; if it fails there too, the change is not to blame"
+        }
+        Blame::Undecided(OpenQuestion::NotEnoughRuns) => {
+            "run again with `--confidence 0.99`; it is then run more often"
+        }
+    };
+    advice.to_owned()
+}
+
+/// Where the change is that a regression comes from.
+fn first_place(proofs: &[Proof]) -> String {
+    let file = proofs.iter().find_map(|proof| match proof {
+        Proof::TouchesChange { files, .. } => files.first(),
+        _ => None,
+    });
+    match file {
+        Some(TouchedFile { path, touch: Touch::Executed(lines) }) if !lines.is_empty() => {
+            format!(", beginning at {}", literal(&format!("{path}:{}", lines[0])))
+        }
+        Some(file) => format!(", beginning at {}", literal(&file.path)),
+        None => String::new(),
+    }
+}
+
+/// One reason in one line.
+pub(super) fn reason(proof: &Proof) -> String {
+    match proof {
+        Proof::PassedAgain { phase, failures_before } => {
+            let after = match failures_before {
+                0 => String::new(),
+                failures => format!(", after {}", count((*failures).into(), "failure")),
+            };
+            format!("passed {}{after}", when(*phase))
+        }
+        Proof::AlwaysFailed { attempts, processes } => {
+            let often = match attempts {
+                0 | 1 => return "failed the only time it ran".to_owned(),
+                2 => "both times".to_owned(),
+                _ => format!("all {}", times((*attempts).into())),
+            };
+            let processes = match processes {
+                0 => String::new(),
+                1 => ", in one process".to_owned(),
+                _ => format!(", in {}", plural((*processes).into(), "process", "processes")),
+            };
+            format!("failed {often} it ran{processes}")
+        }
+        Proof::HashSeed { failing, passing } => {
+            format!("fails with the hash seed {failing} and passes with {passing}")
+        }
+        Proof::TouchesChange { files, changed } => {
+            let mut named: Vec<_> = files.iter().take(FILES).map(touched).collect();
+            let more = files.len().saturating_sub(FILES) as u64;
+            if more > 0 {
+                named.push(format!("and {more} more"));
+            }
+            let all = plural((*changed).into(), "changed file", "changed files");
+            format!("depends on {} of {all}: {}", number(files.len() as u64), named.join(", "))
+        }
+        Proof::UntouchedByChange { changed, dependencies } => {
+            let changed = match changed {
+                1 => "not on the one that changed".to_owned(),
+                _ => format!("on none of the {} that changed", number((*changed).into())),
+            };
+            format!("depends on {}, {changed}", count((*dependencies).into(), "file"))
+        }
+        Proof::DependenciesUnknown { reason } => {
+            format!("not all it depends on could be seen: {}", foreign(reason))
+        }
+        Proof::AtBase { commit, passed, failed, source } => {
+            let source = match source {
+                BaseSource::Run => "run there now",
+                BaseSource::History => "as the history has it",
+            };
+            let outcomes = match (passed, failed) {
+                (passed, 0) => format!("passed {}", times((*passed).into())),
+                (0, failed) => format!("failed {}", times((*failed).into())),
+                (passed, failed) => {
+                    format!("passed {} and failed {}", times((*passed).into()), times((*failed).into()))
+                }
+            };
+            format!("{outcomes} at the base {}, {source}", commit_literal(commit))
+        }
+        Proof::NothingChanged { commit } => {
+            format!("nothing changed since the base {}", commit_literal(commit))
+        }
+        Proof::KnownFlaky { failures, revisions } => {
+            format!(
+                "failed like this {} before, on {}",
+                times(*failures),
+                count(*revisions, "other revision")
+            )
+        }
+        Proof::SharedFailure { tests, representative } => {
+            let runner = representative
+                .as_ref()
+                .map_or_else(String::new, |name| format!("; {} was run again for all", literal(name)));
+            format!("{} failed in the same way at the same time{runner}", count((*tests).into(), "test"))
+        }
+        Proof::TooManyFailures { failed, ran } => {
+            format!("{} of {} failed", number(*failed), count(*ran, "test"))
+        }
+    }
+}
+
+fn when(phase: Phase) -> &'static str {
+    match phase {
+        Phase::First => "in the suite",
+        Phase::Retry => "when the runner tried again",
+        Phase::Rerun => "when run again at once, in the same process",
+        Phase::Postpone => "when run again after the suite, in the same process",
+        Phase::Fork => "alone, in a fork from before the first test",
+        Phase::Fresh => "alone, in a new process",
+        Phase::Base => "on the base revision",
+    }
+}
+
+fn touched(file: &TouchedFile) -> String {
+    let path = literal(&file.path);
+    match &file.touch {
+        Touch::Executed(lines) if lines.is_empty() => format!("executes {path}"),
+        Touch::Executed(lines) => format!("executes {} of {path}", ranges(lines)),
+        Touch::Loaded => format!("loads {path}"),
+        Touch::Opened => format!("opens {path}"),
+        Touch::LookedFor => format!("looks for {path}"),
+    }
+}
+
+/// `line 4`, `lines 4-7, 12`.
+fn ranges(lines: &[u32]) -> String {
+    let mut lines = lines.to_vec();
+    lines.sort_unstable();
+    lines.dedup();
+    let runs: Vec<String> = lines
+        .chunk_by(|left, right| left + 1 == *right)
+        .map(|run| match run {
+            [line] => line.to_string(),
+            run => format!("{}-{}", run[0], run[run.len() - 1]),
+        })
+        .collect();
+    let more = if runs.len() > RANGES { ", …" } else { "" };
+    let noun = if lines.len() == 1 { "line" } else { "lines" };
+    format!("{noun} {}{more}", runs[..runs.len().min(RANGES)].join(", "))
+}
+
+/// All attempts by outcome: `failed: first, rerun   passed: alone in a fork`.
+/// Nothing if there was but one.
+pub(super) fn attempts(attempts: &[Attempt]) -> Option<String> {
+    if attempts.len() < 2 {
+        return None;
+    }
+    let mut groups = Vec::new();
+    // What speaks for the test comes last, where the eye ends up.
+    for outcome in [
+        Outcome::Failed,
+        Outcome::Errored,
+        Outcome::TimedOut,
+        Outcome::Crashed,
+        Outcome::Skipped,
+        Outcome::Passed,
+    ] {
+        let rungs: Vec<_> = Phase::ALL
+            .into_iter()
+            .filter_map(|phase| {
+                let same = |attempt: &&Attempt| attempt.phase == phase && attempt.outcome == outcome;
+                match attempts.iter().filter(same).count() {
+                    0 => None,
+                    1 => Some(rung(phase).to_owned()),
+                    times => Some(format!("{} ×{times}", rung(phase))),
+                }
+            })
+            .collect();
+        if !rungs.is_empty() {
+            groups.push(format!("{}: {}", outcome.name().replace('-', " "), rungs.join(", ")));
+        }
+    }
+    Some(groups.join("   "))
+}
+
+fn rung(phase: Phase) -> &'static str {
+    match phase {
+        Phase::First => "first",
+        Phase::Retry => "retry",
+        Phase::Rerun => "rerun",
+        Phase::Postpone => "postponed",
+        Phase::Fork => "alone in a fork",
+        Phase::Fresh => "alone in a new process",
+        Phase::Base => "at the base",
+    }
+}
+
+/// How the tests ended, in one line, without times.
+pub(super) fn totals(report: &RunReport) -> String {
+    let of = |name: &str| {
+        report.failures.iter().filter(|failure| failure.verdict.blame.name() == name).count() as u64
+    };
+    let told = report.failures.len() as u64;
+    let mut parts = Vec::new();
+    let mut add = |value: u64, one: &str, many: &str| {
+        if value > 0 {
+            parts.push(plural(value, one, many));
+        }
+    };
+    add(of("flaky"), "flaky", "flaky");
+    add(of("regression"), "regression", "regressions");
+    add(of("broken-before"), "broken before", "broken before");
+    add(of("infrastructure"), "infrastructure failure", "infrastructure failures");
+    add(of("undecided"), "undecided", "undecided");
+    add(report.counts.failed.saturating_sub(told), "other failure", "other failures");
+    add(report.lost.len() as u64, "lost", "lost");
+    add(report.counts.skipped, "skipped", "skipped");
+    parts.push(format!("{} passed", number(report.counts.passed)));
+    parts.join(", ")
+}
+
+/// How the tests ended and how long that took, in one line.
+pub(super) fn summary(report: &RunReport) -> String {
+    let reruns = match report.reruns {
+        0 => String::new(),
+        reruns => format!(" ({}, {})", count(reruns, "rerun"), duration(report.triage_time)),
+    };
+    format!("{} in {}{reruns}", totals(report), duration(report.suite_time))
+}
+
+/// What the run was compared with.
+pub(super) fn change(report: &RunReport) -> String {
+    let Some(change) = &report.change else {
+        return "compared with nothing, as no base is known".to_owned();
+    };
+    let uncommitted = if change.uncommitted { ", uncommitted work included" } else { "" };
+    format!(
+        "compared with {} ({}): {} changed{uncommitted}",
+        commit_literal(&change.base),
+        foreign(&change.found),
+        count(change.files.into(), "file"),
+    )
+}
+
+/// How the build ends, where that is not what the runner said, or where the
+/// runner said something that no test explains.
+pub(super) fn exit(report: &RunReport) -> Option<String> {
+    let exit = report.exit;
+    let same = exit.runner == Some(exit.code.into());
+    let unexplained = report.failures.is_empty() && report.counts.failed == 0 && report.lost.is_empty();
+    if same && exit.code != 0 && unexplained {
+        return Some(format!("exit code {}, as the runner said, though no test failed", exit.code));
+    }
+    if same {
+        return None;
+    }
+    let runner = match exit.runner {
+        Some(code) => format!("the runner said {code}"),
+        None => "a signal ended the runner".to_owned(),
+    };
+    let reason = match exit.reason {
+        ExitReason::Runner => "",
+        ExitReason::Tolerated => "; all failures are proved flakes, and those are tolerated",
+        ExitReason::NotFlaky => "; some failures are not proved flakes, and only those are tolerated",
+        ExitReason::Lost => "; tests were lost, and a run that lost tests is never green",
+    };
+    Some(format!("exit code {}: {runner}{reason}", exit.code))
+}
+
+/// The test as its runner names it.
+pub(super) fn name(failure: &TestFailure) -> String {
+    test(&failure.name)
+}
+
+/// A test by the name its runner has for it.
+pub(super) fn test(name: &str) -> String {
+    cut(clean(name), NAME)
+}
+
+/// What went wrong in a failure, in one line that begins with a word.
+pub(super) fn what(kind: Option<&str>, message: &str, width: usize) -> String {
+    let kind = kind.map(str::trim).filter(|kind| !kind.is_empty());
+    let line = cut(clean(&failure_line(kind, message, width)), 2 * width);
+    // In a log, a line of odd beginnings may be a command to the CI system.
+    if line.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
+        line
+    } else {
+        format!("failure: {line}")
+    }
+}
+
+/// Where a test failed.
+pub(super) fn place(failure: &TestFailure) -> Option<String> {
+    failure.place.as_ref().map(|(file, line)| format!("{}:{line}", cut(clean(file), NAME)))
+}
+
+/// Text of others inside a sentence of ours.
+pub(super) fn foreign(text: &str) -> String {
+    cut(clean(text.trim()), NAME)
+}
+
+fn commit_literal(commit: &str) -> String {
+    literal(short_commit(commit))
+}
+
+fn literal(text: &str) -> String {
+    format!("`{}`", cut(clean(text), NAME).replace('`', "'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_put_together() {
+        assert_eq!(ranges(&[4]), "line 4");
+        assert_eq!(ranges(&[7, 4, 5, 6, 6, 12]), "lines 4-7, 12");
+        assert_eq!(ranges(&[1, 3, 5, 7]), "lines 1, 3, 5, …");
+    }
+
+    #[test]
+    fn reasons_agree_with_their_numbers() {
+        let always = |attempts, processes| reason(&Proof::AlwaysFailed { attempts, processes });
+        assert_eq!(always(1, 1), "failed the only time it ran");
+        assert_eq!(always(2, 1), "failed both times it ran, in one process");
+        assert_eq!(always(5, 3), "failed all 5 times it ran, in 3 processes");
+        let untouched = |changed| reason(&Proof::UntouchedByChange { changed, dependencies: 41 });
+        assert_eq!(untouched(3), "depends on 41 files, on none of the 3 that changed");
+        assert_eq!(untouched(1), "depends on 41 files, not on the one that changed");
+    }
+
+    #[test]
+    fn no_line_begins_like_a_command() {
+        assert_eq!(what(Some("::error"), "x", 80), "failure: ::error: x");
+        assert_eq!(what(Some(""), "::add-mask::x", 80), "failure: ::add-mask::x");
+        assert_eq!(what(None, "", 80), "failure");
+    }
+
+    #[test]
+    fn several_probabilities_are_a_range() {
+        let of = |values: &[f64]| {
+            let values: Vec<_> = values.iter().map(|value| Probability::clamped(*value)).collect();
+            certainty(&Blame::Regression, &values)
+        };
+        assert_eq!(of(&[0.2]), "P(flaky) = 20 %");
+        assert_eq!(of(&[0.2, 0.4, 0.3]), "P(flaky) = 20 % to 40 %");
+        assert_eq!(certainty(&Blame::Flaky(FlakyKind::Bursty), &[]), "proved");
+    }
+}
