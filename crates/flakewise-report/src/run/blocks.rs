@@ -28,8 +28,8 @@ impl<'a> Block<'a> {
         words::verdict(self.blame(), &flaky)
     }
 
-    /// Why, strongest first, then how all attempts ended.
-    pub(super) fn reasons(&self) -> Vec<String> {
+    /// Why, strongest first, then how all attempts ended, by outcome.
+    pub(super) fn reasons(&self, separator: &str) -> Vec<String> {
         let named = self
             .members
             .iter()
@@ -41,7 +41,7 @@ impl<'a> Block<'a> {
             (Proof::SharedFailure { .. }, Some(named)) => words::reason(named),
             _ => words::reason(proof),
         });
-        proofs.chain(words::attempts(&speaker.attempts)).collect()
+        proofs.chain(words::attempts(&speaker.attempts, separator)).collect()
     }
 
     pub(super) fn next(&self) -> String {

@@ -51,7 +51,7 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
     let mut lines: Vec<String> =
         block.failures(report, WIDTH).into_iter().take(1).map(|(_, line)| line).collect();
     lines.push(block.verdict());
-    lines.extend(block.reasons().into_iter().map(|reason| format!("- {reason}")));
+    lines.extend(block.reasons("; ").into_iter().map(|reason| format!("- {reason}")));
     if block.members.len() > 1 {
         lines.extend(names(block.members.iter().map(|failure| words::name(failure))));
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use flakewise_model::{
-    Attempt, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Incident, Notice, Proof, RunReport,
-    TestFailure, Touch, TouchedFile,
+    Attempt, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident, Notice,
+    Proof, RunReport, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -307,7 +307,7 @@ impl<'a> From<&'a Failure> for FailureSummary<'a> {
         Self {
             kind: failure.kind.as_deref(),
             message: &failure.message,
-            fingerprint: failure.fingerprint.as_ref().map(|fingerprint| fingerprint.as_str()),
+            fingerprint: failure.fingerprint.as_ref().map(Fingerprint::as_str),
         }
     }
 }

@@ -59,7 +59,7 @@ fn write_run(out: &mut String, report: &RunReport) -> std::fmt::Result {
     if let Some(exit) = words::exit(report) {
         writeln!(out, "{}\n", prose(&capital(&exit)))?;
     }
-    writeln!(out, "{}", prose(&capital(&words::summary(report))))
+    writeln!(out, "In {}", words::took(report))
 }
 
 fn write_table(out: &mut String, report: &RunReport) -> std::fmt::Result {
@@ -109,7 +109,7 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
         }
     }
     out.push_str(&format!("{}\n\n", prose(&capital(&block.verdict()))));
-    for reason in block.reasons() {
+    for reason in block.reasons("; ") {
         out.push_str(&format!("- {}\n", prose(&reason)));
     }
     out.push('\n');

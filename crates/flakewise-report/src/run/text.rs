@@ -89,7 +89,7 @@ fn write_block(out: &mut String, report: &RunReport, block: &Block<'_>) -> std::
         writeln!(out, "{INDENT}and {}", plural(more, "other kind of failure", "other kinds of failure"))?;
     }
     writeln!(out, "{INDENT}{}", block.verdict())?;
-    let reasons = block.reasons();
+    let reasons = block.reasons("   ");
     for reason in reasons.iter().take(REASONS) {
         writeln!(out, "{INDENT}- {reason}")?;
     }

@@ -41,11 +41,11 @@ pub(super) fn conclusion(blame: &Blame) -> String {
 
 /// What a verdict says and how sure it is, in one line.
 pub(super) fn verdict(blame: &Blame, flaky: &[Probability]) -> String {
-    let kind = match blame {
-        Blame::Flaky(kind) => format!("{}, ", kind.name()),
-        _ => String::new(),
-    };
-    format!("{kind}{}: {}", certainty(blame, flaky), meaning(blame))
+    let certainty = certainty(blame, flaky);
+    match blame {
+        Blame::Flaky(kind) => format!("{}, {certainty}: {}", kind.name(), meaning(blame)),
+        _ => format!("{}; {certainty}", meaning(blame)),
+    }
 }
 
 /// How sure a verdict is. Of several failures, the range.
@@ -57,7 +57,11 @@ pub(super) fn certainty(blame: &Blame, flaky: &[Probability]) -> String {
     let most = flaky.iter().copied().reduce(|left, right| if right > left { right } else { left });
     let (least, most) = (least.unwrap_or(Probability::ZERO), most.unwrap_or(Probability::ZERO));
     let (low, high) = (least.to_string(), most.to_string());
-    if low == high { format!("P(flaky) = {low}") } else { format!("P(flaky) = {low} to {high}") }
+    match low.as_bytes() {
+        _ if low != high => format!("P(flaky) = {low} to {high}"),
+        [b'<' | b'>', ..] => format!("P(flaky) {low}"),
+        _ => format!("P(flaky) = {low}"),
+    }
 }
 
 fn meaning(blame: &Blame) -> &'static str {
@@ -70,9 +74,9 @@ fn meaning(blame: &Blame) -> &'static str {
             "it fails in the process of the suite and in its forks only"
         }
         Blame::Flaky(FlakyKind::Untouched) => "it passed at the base and depends on nothing that changed",
-        Blame::Regression => "it is due to the change",
+        Blame::Regression => "due to the change",
         Blame::BrokenBefore => "it fails at the base too",
-        Blame::Infrastructure => "it is due to what the tests run on",
+        Blame::Infrastructure => "due to what the tests run on, not to any one of them",
         Blame::Undecided(OpenQuestion::TooManyFailures) => "so many tests failed that none was run again",
         Blame::Undecided(OpenQuestion::BaseUnknown) => {
             "it depends on nothing that changed, and whether it passed before is unknown"
@@ -260,22 +264,22 @@ fn ranges(lines: &[u32]) -> String {
     format!("{noun} {}{more}", runs[..runs.len().min(RANGES)].join(", "))
 }
 
-/// All attempts by outcome: `failed: first, rerun   passed: alone in a fork`.
-/// Nothing if there was but one.
-pub(super) fn attempts(attempts: &[Attempt]) -> Option<String> {
+/// All attempts by outcome: `failed: first, rerun   passed: alone in a fork`,
+/// with a separator that shows. Nothing if there was but one.
+pub(super) fn attempts(attempts: &[Attempt], separator: &str) -> Option<String> {
     if attempts.len() < 2 {
         return None;
     }
-    let mut groups = Vec::new();
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    for attempt in attempts {
+        if !outcomes.contains(&attempt.outcome) {
+            outcomes.push(attempt.outcome);
+        }
+    }
     // What speaks for the test comes last, where the eye ends up.
-    for outcome in [
-        Outcome::Failed,
-        Outcome::Errored,
-        Outcome::TimedOut,
-        Outcome::Crashed,
-        Outcome::Skipped,
-        Outcome::Passed,
-    ] {
+    outcomes.sort_by_key(|outcome| *outcome == Outcome::Passed);
+    let mut groups = Vec::new();
+    for outcome in outcomes {
         let rungs: Vec<_> = Phase::ALL
             .into_iter()
             .filter_map(|phase| {
@@ -291,7 +295,7 @@ pub(super) fn attempts(attempts: &[Attempt]) -> Option<String> {
             groups.push(format!("{}: {}", outcome.name().replace('-', " "), rungs.join(", ")));
         }
     }
-    Some(groups.join("   "))
+    Some(groups.join(separator))
 }
 
 fn rung(phase: Phase) -> &'static str {
@@ -325,18 +329,25 @@ pub(super) fn totals(report: &RunReport) -> String {
     add(of("undecided"), "undecided", "undecided");
     add(report.counts.failed.saturating_sub(told), "other failure", "other failures");
     add(report.lost.len() as u64, "lost", "lost");
-    add(report.counts.skipped, "skipped", "skipped");
     parts.push(format!("{} passed", number(report.counts.passed)));
+    if report.counts.skipped > 0 {
+        parts.push(format!("{} skipped", number(report.counts.skipped)));
+    }
     parts.join(", ")
 }
 
 /// How the tests ended and how long that took, in one line.
 pub(super) fn summary(report: &RunReport) -> String {
+    format!("{} in {}", totals(report), took(report))
+}
+
+/// How long the suite took, and what came after it.
+pub(super) fn took(report: &RunReport) -> String {
     let reruns = match report.reruns {
         0 => String::new(),
         reruns => format!(" ({}, {})", count(reruns, "rerun"), duration(report.triage_time)),
     };
-    format!("{} in {}{reruns}", totals(report), duration(report.suite_time))
+    format!("{}{reruns}", duration(report.suite_time))
 }
 
 /// What the run was compared with.
@@ -454,6 +465,7 @@ mod tests {
             certainty(&Blame::Regression, &values)
         };
         assert_eq!(of(&[0.2]), "P(flaky) = 20 %");
+        assert_eq!(of(&[0.0001]), "P(flaky) < 0.1 %");
         assert_eq!(of(&[0.2, 0.4, 0.3]), "P(flaky) = 20 % to 40 %");
         assert_eq!(certainty(&Blame::Flaky(FlakyKind::Bursty), &[]), "proved");
     }

@@ -1,0 +1,8 @@
+//! What is said about a run, in every form.
+
+mod github;
+mod gitlab;
+mod json;
+mod markdown;
+mod sample;
+mod text;

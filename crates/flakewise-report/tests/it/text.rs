@@ -1,0 +1,134 @@
+use flakewise_model::{Blame, BuildExit, ExitReason, Notice, OpenQuestion, RunReport};
+use flakewise_report::run_text;
+
+use crate::sample;
+
+fn plain(report: &RunReport) -> String {
+    anstream::adapter::strip_str(&run_text(report)).to_string()
+}
+
+#[test]
+fn a_red_build_is_told_in_a_few_lines() {
+    insta::assert_snapshot!(plain(&sample::usual()));
+}
+
+#[test]
+fn every_verdict_and_every_reason_has_words() {
+    insta::assert_snapshot!(plain(&sample::rich()));
+}
+
+#[test]
+fn labels_have_colours() {
+    let text = run_text(&sample::usual());
+    assert!(text.contains("\u{1b}[1m\u{1b}[31mREGRESSION\u{1b}[0m"));
+    assert!(text.contains("\u{1b}[1m\u{1b}[33mFLAKY\u{1b}[0m"));
+}
+
+#[test]
+fn a_green_run_is_one_line() {
+    let mut report = sample::green();
+    assert_eq!(plain(&report), "418 passed, 2 skipped in 41.2s\n");
+    report.notices.push(Notice { text: "the suite ran in one process".into(), warning: false });
+    assert_eq!(plain(&report), "418 passed, 2 skipped in 41.2s\n");
+    report.notices.push(Notice { text: "the store is out of reach".into(), warning: true });
+    assert_eq!(plain(&report), "warning: the store is out of reach\n418 passed, 2 skipped in 41.2s\n");
+}
+
+#[test]
+fn the_exit_code_is_explained_where_it_is_not_the_runners() {
+    let check = |runner, code, reason| {
+        let report = RunReport { exit: BuildExit { runner, code, reason }, ..sample::usual() };
+        plain(&report).lines().last().expect("there is text").to_owned()
+    };
+    let summary = "2 flaky, 1 regression, 418 passed, 2 skipped in 41.2s (10 reruns, 1.6s)";
+    assert_eq!(check(Some(1), 1, ExitReason::Runner), summary);
+    assert_eq!(check(Some(1), 1, ExitReason::NotFlaky), summary);
+    assert_eq!(
+        check(Some(1), 0, ExitReason::Tolerated),
+        "exit code 0: the runner said 1; all failures are proved flakes, and those are tolerated"
+    );
+    assert_eq!(
+        check(None, 1, ExitReason::NotFlaky),
+        "exit code 1: a signal ended the runner; some failures are not proved flakes, and only those are tolerated"
+    );
+}
+
+#[test]
+fn a_runner_that_fails_without_a_failing_test_is_not_green() {
+    let exit = BuildExit { runner: Some(5), code: 5, reason: ExitReason::Runner };
+    let report = RunReport { exit, ..sample::green() };
+    insta::assert_snapshot!(plain(&report), @r"
+    418 passed, 2 skipped in 41.2s
+    exit code 5, as the runner said, though no test failed
+    ");
+}
+
+#[test]
+fn a_run_that_lost_tests_is_not_green() {
+    let exit = BuildExit { runner: Some(0), code: 1, reason: ExitReason::Lost };
+    let report = RunReport { lost: vec!["tests/test_a.py::test_b".into()], exit, ..sample::green() };
+    insta::assert_snapshot!(plain(&report), @r"
+    1 lost, 418 passed, 2 skipped in 41.2s
+    lost: 1 test gave no result, so this run is not green
+           - tests/test_a.py::test_b
+    exit code 1: the runner said 0; tests were lost, and a run that lost tests is never green
+    ");
+}
+
+#[test]
+fn every_block_fits_a_screen_and_every_question_says_what_decides_it() {
+    let text = plain(&sample::rich());
+    for block in text.split("\n\n") {
+        assert!(block.lines().count() <= 16, "{block}");
+    }
+    for question in sample::QUESTIONS {
+        let option = match question {
+            OpenQuestion::TooManyFailures => "--max-failures",
+            OpenQuestion::BaseUnknown | OpenQuestion::DependenciesUnknown => "--verify-base",
+            OpenQuestion::ChangeUnknown => "--base REF",
+            OpenQuestion::NotEnoughRuns => "--confidence 0.99",
+        };
+        let name = format!("test_{}_0", question.name().replace('-', "_"));
+        let block = text.split("\n\n").find(|block| block.contains(&name)).expect("it has a block");
+        assert!(block.contains(&format!("`{option}`")), "{block}");
+    }
+}
+
+#[test]
+fn single_failures_take_twelve_lines_at_most() {
+    let text = plain(&sample::usual());
+    for block in text.split("\n\n").filter(|block| block.contains("reproduce:")) {
+        assert!(block.lines().count() <= 12, "{block}");
+    }
+}
+
+#[test]
+fn many_different_failures_have_a_line_each_after_the_first() {
+    let mut report = sample::huge();
+    for failure in &mut report.failures {
+        failure.name = "t".into();
+    }
+    assert_eq!(plain(&report).matches("UNDECIDED  t").count(), report.failures.len());
+    assert_eq!(plain(&report).matches("reproduce:").count(), 20);
+    for failure in &mut report.failures {
+        failure.verdict.blame = Blame::Undecided(OpenQuestion::TooManyFailures);
+    }
+    assert_eq!(plain(&report).matches("reproduce:").count(), 1);
+}
+
+#[test]
+fn nothing_of_others_moves_the_cursor_or_begins_a_line() {
+    let text = run_text(&sample::hostile());
+    let plain = anstream::adapter::strip_str(&text).to_string();
+    assert!(!plain.contains(|character: char| character.is_control() && character != '\n'));
+    assert!(!text.contains("\u{1b}[2J"));
+    assert!(!text.contains('\u{202e}'));
+    for line in plain.lines() {
+        assert!(!line.trim_start().starts_with("::"), "{line}");
+    }
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    assert_eq!(run_text(&sample::rich()), run_text(&sample::rich()));
+}
