@@ -1,0 +1,1 @@
+"""A shop: the code under test. Never changed, and imports nothing: every test loads it."""

@@ -1,0 +1,2 @@
+"""What `shop.cli` prints."""
+TEXT = "welcome"

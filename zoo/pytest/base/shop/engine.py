@@ -1,0 +1,5 @@
+"""A part that stands for native code."""
+
+
+def start():
+    return "started"

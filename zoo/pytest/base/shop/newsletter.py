@@ -1,0 +1,7 @@
+"""Newsletters."""
+
+
+def publish(to):
+    from shop.mailer import send
+
+    return send(to)

@@ -1,0 +1,6 @@
+"""Settings from the environment."""
+import os
+
+
+def currency():
+    return os.environ.get("SHOP_CURRENCY", "EUR")

@@ -1,0 +1,2 @@
+def discount(price):
+    return price - 10

@@ -1,0 +1,2 @@
+def discount(price, rate):
+    return price - price * rate // 100
