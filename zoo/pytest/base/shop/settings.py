@@ -4,3 +4,7 @@ import os
 
 def currency():
     return os.environ.get("SHOP_CURRENCY", "EUR")
+
+
+def region():
+    return os.environ.get("SHOP_REGION", "europe")

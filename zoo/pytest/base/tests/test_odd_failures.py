@@ -45,7 +45,7 @@ def test_base_exception():
         raise Closed("closed for good")
 
 
-def test_exception_group():
+def test_chain_and_deep_trace():
     # transient: an exception with a cause, and a deep trace.
     def down(depth):
         if depth == 0:

@@ -31,4 +31,4 @@ class TestQuota:
     def test_quota(self):
         # untouched: likewise, in a class.
         if same_as_first("quota", checkout()):
-            raise MemoryError("this checkout has used up its quota")
+            raise RuntimeError("this checkout has used up its quota")
