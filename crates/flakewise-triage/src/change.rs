@@ -17,7 +17,7 @@ use flakewise_model::ChangeSummary;
 
 use crate::ChangeError;
 use crate::git::{Git, path_line};
-use target::Base;
+use target::{Base, Work};
 
 /// What changed since a base revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,10 +114,11 @@ impl Change {
             return Ok(None);
         };
         let modified = files::tracked(&git, &head)?;
-        let Base { commit, found } = target::find(&git, &head, base, &ci, !modified.is_empty())?;
-        let tracked = if commit == head { modified.clone() } else { files::tracked(&git, &commit)? };
         let untracked = files::untracked(&git)?;
-        let uncommitted = !modified.is_empty() || !untracked.is_empty();
+        let work = Work { tracked: !modified.is_empty(), untracked: !untracked.is_empty() };
+        let Base { commit, found } = target::find(&git, &head, base, &ci, work)?;
+        let tracked = if commit == head { modified } else { files::tracked(&git, &commit)? };
+        let uncommitted = work.tracked || work.untracked;
         let files = files::collect(&git, &root, &commit, tracked, untracked)?;
         Ok(Some(Self { root, head, base: commit, found, files, uncommitted }))
     }

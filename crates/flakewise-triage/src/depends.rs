@@ -127,12 +127,19 @@ impl<'a> Seen<'a> {
             let normal = paths.iter().map(|path| normalise(&root, path));
             normal.flat_map(|path| source_of(&path).into_iter().chain([path])).collect()
         };
-        let (mut opened, loaded) = (files(&dependencies.opened), files(&dependencies.loaded));
+        let (mut opened, mut loaded) = (files(&dependencies.opened), files(&dependencies.loaded));
         opened.extend(files(&dependencies.config));
+        // The runner loads the test's own file, often before anybody watches.
+        let source = |path: &String| {
+            let path = normalise(&root, path);
+            source_of(&path).unwrap_or(path)
+        };
+        let test = dependencies.test.as_ref().map(source);
+        loaded.extend(test.clone());
         let looked_for = files(&dependencies.looked_for);
         let mut executed: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         for (path, lines) in &dependencies.executed {
-            executed.entry(normalise(&root, path)).or_default().extend(lines);
+            executed.entry(source(path)).or_default().extend(lines);
         }
         let mut copies: HashMap<String, Vec<String>> = HashMap::new();
         for path in opened.iter().chain(&loaded).chain(&looked_for).chain(executed.keys()) {
@@ -148,7 +155,7 @@ impl<'a> Seen<'a> {
             import_parts.extend(import.split('.'));
         }
         Self {
-            test: dependencies.test.as_ref().map(|path| normalise(&root, path)),
+            test,
             // As the folder of what is at the top is written.
             listed: dependencies
                 .listed
@@ -195,14 +202,12 @@ impl<'a> Seen<'a> {
             executed.extend(lines.iter().copied().filter(|line| file.is_changed(*line)));
         }
         let is_in = |set: &BTreeSet<String>| places.iter().any(|place| set.contains(*place));
-        // Test files and what surrounds them are loaded by the runner, often
-        // before anybody watches.
+        // So it does with what surrounds the test.
         let is_above = name(path) == "conftest.py" && self.is_test_below(parent(path));
         if !executed.is_empty() {
             Some(Touch::Executed(executed.into_iter().collect()))
         } else if is_in(&self.loaded)
             || places.iter().any(|place| self.executed.contains_key(*place))
-            || self.test.as_deref() == Some(path)
             || is_above
         {
             Some(Touch::Loaded)
@@ -220,9 +225,8 @@ impl<'a> Seen<'a> {
             let next = set.range(inside.clone()..).next();
             set.contains(path) || next.is_some_and(|next| next.starts_with(&inside))
         };
-        let is_executed = self.executed.keys().any(|file| is_below(file, path));
-        let is_test = self.test.as_deref().is_some_and(|test| is_below(test, path));
-        if any(&self.loaded) || is_executed || is_test {
+        let is_executed = self.executed.keys().any(|file| file == path || is_below(file, path));
+        if any(&self.loaded) || is_executed {
             Some(Touch::Loaded)
         } else if any(&self.opened) {
             Some(Touch::Opened)

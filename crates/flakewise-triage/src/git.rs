@@ -156,3 +156,24 @@ pub(crate) fn path_from(bytes: &[u8]) -> PathBuf {
 pub(crate) fn path_line(bytes: &[u8]) -> PathBuf {
     path_from(bytes.strip_suffix(b"\n").unwrap_or(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_around_us_does_not_redirect_git_to_its_index() {
+        let command = Git::at(Path::new("/r")).command(&["status"]);
+        let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).collect();
+        for variable in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"] {
+            assert!(removed.iter().any(|(name, _)| *name == variable), "{variable}");
+        }
+    }
+
+    #[test]
+    fn the_reason_is_found_among_advice() {
+        let error = failure(&["-x", "diff", "HEAD"], "warning: x\nfatal: bad object\nhint: y\n");
+        assert_eq!(error.to_string(), "`git diff` failed: bad object");
+        assert_eq!(failure(&["diff"], "").to_string(), "`git diff` failed: it gave no reason");
+    }
+}

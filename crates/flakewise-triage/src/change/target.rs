@@ -48,14 +48,20 @@ const CI: [&str; 3] = ["CI", "JENKINS_URL", "TF_BUILD"];
 /// Where changes usually go.
 const USUAL: [&str; 5] = ["origin/HEAD", "origin/main", "origin/master", "main", "master"];
 
-/// Finds the base of the change. `dirty` says that tracked files differ from
-/// the commit that is checked out.
+/// Which uncommitted work there is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) tracked: bool,
+    pub(super) untracked: bool,
+}
+
+/// Finds the base of the change.
 pub(super) fn find(
     git: &Git,
     head: &str,
     named: Option<&str>,
     ci: &dyn Fn(&str) -> Option<String>,
-    dirty: bool,
+    work: Work,
 ) -> Result<Base, ChangeError> {
     if let Some(named) = named {
         return by_name(git, head, named);
@@ -79,10 +85,16 @@ pub(super) fn find(
         }
         break;
     }
-    if dirty && !CI.iter().any(|name| variable(name).is_some()) {
-        return Ok(Base { commit: head.to_owned(), found: "HEAD, for uncommitted work only".to_owned() });
+    // Untracked files alone may be what a build left: the last commit is the
+    // better guess then, and they count too.
+    let uncommitted = Base { commit: head.to_owned(), found: "HEAD, for uncommitted work only".to_owned() };
+    if work.tracked && !CI.iter().any(|name| variable(name).is_some()) {
+        return Ok(uncommitted);
     }
-    parent(git, head)
+    match parent(git, head) {
+        Err(ChangeError::NoParent { .. }) if work.tracked || work.untracked => Ok(uncommitted),
+        other => other,
+    }
 }
 
 fn by_name(git: &Git, head: &str, named: &str) -> Result<Base, ChangeError> {

@@ -1,0 +1,6 @@
+//! The crate's interface, with real repositories.
+
+mod base;
+mod change;
+mod depends;
+mod repository;
