@@ -19,7 +19,7 @@ mod words;
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;
 pub use rows::{rows_csv, rows_json, rows_text};
-pub use run::{run_github, run_gitlab, run_json, run_markdown, run_text};
+pub use run::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 pub use style::{ERROR, HINT, WARNING};
 pub use text::{history_text, report_text};
 pub use words::{count, duration, number};

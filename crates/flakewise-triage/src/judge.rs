@@ -200,7 +200,7 @@ fn probability(facts: &Facts<'_>) -> Probability {
     let failures = facts.executions.iter().filter(|execution| execution.outcome.is_failure()).count();
     let again = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
     let (passed, failed) = facts.base.map_or((0, 0), |base| (base.passed, base.failed));
-    let known = facts.past.is_some_and(|past| past.mixed > 0 || past.revisions > 1);
+    let known = facts.past.is_some_and(|past| past.mixed > 0);
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
     let regression = match facts.meeting {
         _ if facts.change.is_some_and(|change| change.files == 0) => 1.0,
@@ -294,7 +294,7 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
             None => {}
         }
     }
-    if let Some(past) = facts.past.filter(|past| past.failures > 0) {
+    if let Some(past) = facts.past.filter(|past| past.mixed > 0) {
         proofs.push(Proof::KnownFlaky { failures: past.failures, revisions: past.revisions });
     }
     proofs

@@ -22,7 +22,8 @@ pub(crate) struct Ladder<'a> {
     settings: &'a TriageSettings,
     /// All executions of tests that ever failed, in order.
     failing: BTreeMap<TestKey, Vec<Execution>>,
-    /// How tests that never failed ended.
+    /// Executions of tests that never failed.
+    quiet: Vec<Execution>,
     pub(crate) passed: u64,
     pub(crate) skipped: u64,
     pub(crate) selected: u64,
@@ -40,6 +41,7 @@ impl<'a> Ladder<'a> {
         Self {
             settings,
             failing: BTreeMap::new(),
+            quiet: Vec::new(),
             passed: 0,
             skipped: 0,
             selected: 0,
@@ -53,6 +55,11 @@ impl<'a> Ladder<'a> {
     /// The failing tests with their executions.
     pub(crate) fn failing(&self) -> &BTreeMap<TestKey, Vec<Execution>> {
         &self.failing
+    }
+
+    /// The executions of all other tests.
+    pub(crate) fn never_failed(&self) -> &[Execution] {
+        &self.quiet
     }
 
     /// Adds an execution from a later rung.
@@ -148,10 +155,11 @@ impl Director for Ladder<'_> {
                 self.group(execution);
             }
             self.add(execution.clone());
-        } else if execution.outcome == Outcome::Skipped {
-            self.skipped += 1;
         } else {
-            self.passed += 1;
+            let skipped = execution.outcome == Outcome::Skipped;
+            self.skipped += u64::from(skipped);
+            self.passed += u64::from(!skipped);
+            self.quiet.push(execution.clone());
         }
         (self.progress)(crate::Progress::Suite {
             worker: &execution.worker,

@@ -20,4 +20,4 @@ pub use base::BaseTree;
 pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
-pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, triage};
+pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, Versions, triage};

@@ -83,6 +83,17 @@ impl Memory for NoMemory {
     }
 }
 
+/// What ran the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions<'a> {
+    /// The runner, such as `pytest`.
+    pub runner: &'a str,
+    /// Its version.
+    pub runner_version: &'a str,
+    /// The version of the language.
+    pub language_version: &'a str,
+}
+
 /// How far we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress<'a> {
@@ -112,14 +123,26 @@ pub enum Progress<'a> {
     History,
 }
 
+/// A run with what is said about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Triaged {
+    /// What is said.
+    pub report: RunReport,
+    /// Every attempt on the code of the run, of every test.
+    pub attempts: Vec<Attempt>,
+    /// Every attempt at the base. Their run is that of the others; it is for
+    /// the caller to give them one of their own.
+    pub base_attempts: Vec<Attempt>,
+}
+
 /// What a run is judged with.
 pub struct Context<'a> {
     /// How far to climb.
     pub settings: &'a TriageSettings,
     /// What changed; none if unknown.
     pub change: Option<&'a Change>,
-    /// The run.
-    pub run: Arc<Run>,
+    /// Makes the run, once the versions of the runner are known.
+    pub run: &'a dyn Fn(Option<Versions<'_>>) -> Run,
     /// The command, for people.
     pub command: Vec<String>,
     /// What is remembered.
@@ -129,14 +152,21 @@ pub struct Context<'a> {
 }
 
 /// Runs a suite and says what its failures are due to.
-pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<RunReport, RunnerError> {
+pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, RunnerError> {
     let began = Instant::now();
     let mut ladder = Ladder::new(context.settings, context.progress);
     let suite_run = suite.run(&mut ladder)?;
     let suite_time = began.elapsed();
+    let versions = suite.versions().map(|(runner, runner_version, language_version)| Versions {
+        runner,
+        runner_version,
+        language_version,
+    });
+    let run = Arc::new((context.run)(versions));
     let mut climb = Climb {
         suite,
         context,
+        run,
         ladder,
         seen: BTreeMap::new(),
         base: BTreeMap::new(),
@@ -147,14 +177,16 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<RunReport,
         climb.separate()?;
         climb.at_base()?;
     }
-    let climb_time = began.elapsed().saturating_sub(suite_time);
-    Ok(climb.report(&suite_run, suite_time, climb_time))
+    let triage_time = began.elapsed().saturating_sub(suite_time);
+    let (attempts, base_attempts) = climb.all_attempts();
+    Ok(Triaged { report: climb.report(&suite_run, suite_time, triage_time), attempts, base_attempts })
 }
 
 struct Climb<'a, 'b> {
     suite: &'a mut Suite,
     context: &'a mut Context<'b>,
     ladder: Ladder<'a>,
+    run: Arc<Run>,
     seen: BTreeMap<TestKey, (Meeting, bool)>,
     base: BTreeMap<TestKey, BaseFacts>,
     seeds: BTreeMap<TestKey, HashSeedFacts>,
@@ -393,7 +425,7 @@ impl Climb<'_, '_> {
         let complete = lost.is_empty() && suite_run.collect_errors.is_empty();
         let own = |attempt: &&Attempt| attempt.phase != Phase::First;
         RunReport {
-            run: Arc::clone(&self.context.run),
+            run: Arc::clone(&self.run),
             command: self.context.command.clone(),
             seed: self.context.settings.seed,
             hash_seed: Some(self.suite.hash_seed()),
@@ -470,7 +502,7 @@ impl Climb<'_, '_> {
     fn attempts(&self, id: &TestId, executions: &[Execution]) -> Vec<Attempt> {
         let attempt = |(number, execution): (u32, &Execution)| Attempt {
             test: id.clone(),
-            run: Arc::clone(&self.context.run),
+            run: Arc::clone(&self.run),
             phase: execution.phase,
             number,
             outcome: execution.outcome,
@@ -481,6 +513,21 @@ impl Climb<'_, '_> {
             failure: execution.failure.clone().map(Box::new),
         };
         (1..).zip(executions).map(attempt).collect()
+    }
+
+    /// Every attempt of every test, apart from those at the base, and those.
+    fn all_attempts(&self) -> (Vec<Attempt>, Vec<Attempt>) {
+        let passing = self.ladder.never_failed().iter().map(|execution| (execution.test, execution));
+        let failing = self.ladder.failing().iter();
+        let failing =
+            failing.flat_map(|(test, executions)| executions.iter().map(|execution| (*test, execution)));
+        let mut tests: BTreeMap<TestKey, Vec<Execution>> = BTreeMap::new();
+        for (test, execution) in passing.chain(failing) {
+            tests.entry(test).or_default().push(execution.clone());
+        }
+        let all =
+            tests.iter().flat_map(|(test, executions)| self.attempts(&self.suite.test_id(*test), executions));
+        all.partition(|attempt| attempt.phase != Phase::Base)
     }
 
     /// A command that runs the test as it failed.

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
@@ -10,13 +11,15 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
     version,
     about = "Tells you whether a failing test is flaky, and why",
     long_about = "Tells you whether a failing test is flaky, and why.\n\n\
-        Flakewise keeps a history of what your tests did, as an open table in a folder or a\n\
-        bucket, and tells from it which tests are flaky, what they cost and what proves it.\n\
-        Feed it the JUnit reports your runner already writes:\n\n  \
+        Put it before the command that runs your tests, and every failure gets a verdict\n\
+        with its evidence: flaky and of which kind, a regression, broken before. Or feed it\n\
+        the JUnit reports your runner writes. Either way it keeps a history, as an open\n\
+        table in a folder or a bucket, and tells from it which tests are flaky over time.\n\n  \
+        flakewise run -- pytest          run tests, say what failures are due to\n  \
         flakewise ingest build/reports   take in what a run reported\n  \
         flakewise report                 the flaky tests, the costliest first\n  \
         flakewise show test_total        one test's past, and the evidence",
-    after_help = "Every command explains itself: `flakewise help ingest`"
+    after_help = "Every command explains itself: `flakewise help run`"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -33,6 +36,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(Box<RunArguments>),
     Ingest(IngestArguments),
     Report(ReportArguments),
     Show(ShowArguments),
@@ -50,6 +54,113 @@ pub(crate) struct StoreArguments {
     /// Whose history it is, such as `acme/shop`; found from CI or git by default
     #[arg(long, value_name = "NAME", env = "FLAKEWISE_PROJECT")]
     pub(crate) project: Option<String>,
+}
+
+/// What is known of a run, where the environment does not say it.
+#[derive(Debug, Args)]
+pub(crate) struct ContextArguments {
+    /// Commit that was tested
+    #[arg(long, value_name = "SHA", help_heading = "Context")]
+    pub(crate) commit: Option<String>,
+
+    /// Branch that was tested
+    #[arg(long, value_name = "NAME", help_heading = "Context")]
+    pub(crate) branch: Option<String>,
+
+    /// Name of this run, unique within the project
+    #[arg(long, value_name = "ID", help_heading = "Context")]
+    pub(crate) run: Option<String>,
+
+    /// What may change outcomes, such as `python=3.11`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Context")]
+    pub(crate) variant: Vec<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Run tests, and say what every failure is due to",
+    long_about = "Run tests, and say what every failure is due to.\n\n\
+        Runs your own command, which may be pytest or anything that starts it. When a test\n\
+        fails, it climbs a ladder until it passes:\n\n  \
+        again at once            transient: timing, randomness\n  \
+        again after the suite    bursty: something was in the way and has gone\n  \
+        alone, in a fork         state-dependent: earlier tests left something behind\n  \
+        alone, in a new process  hash seed, imports\n\n\
+        A test that never passes is compared with the change: what it depends on is watched\n\
+        and intersected with what differs from the base revision, uncommitted work included.\n\n\
+        The exit code stays that of your command, unless flakes are tolerated. Nothing is\n\
+        installed in your environment. Every attempt goes to the history.",
+    after_help = "Examples:\n  \
+        flakewise run -- pytest\n  \
+        flakewise run --verify-base -- python -m pytest tests -q\n  \
+        flakewise run --tolerate flaky --write junit=report.xml -- make test"
+)]
+pub(crate) struct RunArguments {
+    /// The command that runs the tests, after `--`
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+
+    /// Revision to compare with; the merge base with the main branch by default
+    #[arg(long, value_name = "REF", help_heading = "Change")]
+    pub(crate) base: Option<String>,
+
+    /// Run failing tests on the base revision too, in a scratch work tree
+    #[arg(long, help_heading = "Change")]
+    pub(crate) verify_base: bool,
+
+    /// Let the build be green if all its failures are of this kind
+    #[arg(long, value_name = "KIND")]
+    pub(crate) tolerate: Option<Tolerated>,
+
+    /// Stop a test that takes longer than this, such as `90s` or `5m`
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration, help_heading = "Ladder")]
+    pub(crate) test_timeout: Duration,
+
+    /// Runs at once, in the same process
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Ladder")]
+    pub(crate) rerun: u32,
+
+    /// Runs after the suite, in the same process
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Ladder")]
+    pub(crate) postpone: u32,
+
+    /// Runs in processes of their own: forks, and last a new one
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Ladder")]
+    pub(crate) separate: u32,
+
+    /// Go on until a failure is so surely no flake, such as 0.99
+    #[arg(long, value_name = "P", value_parser = confidence, help_heading = "Ladder")]
+    pub(crate) confidence: Option<f64>,
+
+    /// Run nothing again if more things fail than this; 1 % of the tests by default, at least 10
+    #[arg(long, value_name = "N", help_heading = "Ladder")]
+    pub(crate) max_failures: Option<u64>,
+
+    /// Where randomness comes from; a new one each time by default
+    #[arg(long, value_name = "N", help_heading = "Ladder")]
+    pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Keep nothing of this run
+    #[arg(long)]
+    pub(crate) no_store: bool,
+
+    #[command(flatten)]
+    pub(crate) context: ContextArguments,
+
+    /// Folder for reports that could not be sent
+    #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL", default_value = ".flakewise/spool")]
+    pub(crate) spool: PathBuf,
+
+    /// Write another form to a file, such as `junit=report.xml`; may be repeated
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = written, help_heading = "Output")]
+    pub(crate) write: Vec<(RunFormat, PathBuf)>,
+
+    /// How to print the verdicts; unless as text, your command prints to stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
+    pub(crate) format: RunFormat,
 }
 
 #[derive(Debug, Args)]
@@ -76,21 +187,8 @@ pub(crate) struct IngestArguments {
     #[command(flatten)]
     pub(crate) store: StoreArguments,
 
-    /// Commit that was tested
-    #[arg(long, value_name = "SHA", help_heading = "Context")]
-    pub(crate) commit: Option<String>,
-
-    /// Branch that was tested
-    #[arg(long, value_name = "NAME", help_heading = "Context")]
-    pub(crate) branch: Option<String>,
-
-    /// Name of this run, unique within the project
-    #[arg(long, value_name = "ID", help_heading = "Context")]
-    pub(crate) run: Option<String>,
-
-    /// What may change outcomes, such as `python=3.11`; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Context")]
-    pub(crate) variant: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) context: ContextArguments,
 
     /// Fail if the store is out of reach or a report is damaged
     #[arg(long)]
@@ -220,6 +318,29 @@ pub(crate) enum SummaryFormat {
     Json,
 }
 
+/// What may fail without turning the build red.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tolerated {
+    /// Tests that were proved flaky by a pass on the same code
+    Flaky,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunFormat {
+    /// For people
+    Text,
+    /// For machines
+    Json,
+    /// For merge requests and job summaries
+    Markdown,
+    /// JUnit XML with every attempt
+    Junit,
+    /// Annotations of GitHub Actions
+    Github,
+    /// A code quality report of GitLab
+    Gitlab,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// For people
@@ -245,6 +366,38 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("it must look like `python=3.11`".to_owned()),
     }
+}
+
+/// `90s`, `5m`, `1h`, `250ms`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "it must look like `90s`, `5m` or `250ms`".to_owned();
+    let end =
+        text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().map_err(|_| wrong())?;
+    let unit = match &text[end..] {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    match Duration::try_from_secs_f64(number * unit) {
+        Ok(duration) if !duration.is_zero() && duration < Duration::from_hours(24 * 7) => Ok(duration),
+        _ => Err("it must be more than nothing and less than a week".to_owned()),
+    }
+}
+
+fn confidence(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.5..1.0).contains(value))
+        .ok_or_else(|| "it must be from 0.5 to below 1".to_owned())
+}
+
+fn written(text: &str) -> Result<(RunFormat, PathBuf), String> {
+    let (format, file) =
+        text.split_once('=').ok_or_else(|| "it must look like `junit=report.xml`".to_owned())?;
+    Ok((RunFormat::from_str(format, true)?, PathBuf::from(file)))
 }
 
 #[cfg(test)]
@@ -275,6 +428,14 @@ mod tests {
                 check_line(&argument.get_help().map(ToString::to_string).unwrap_or_default(), &place);
             }
         }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert!(duration("0s").is_err() && duration("5 weeks").is_err() && duration("1e300h").is_err());
     }
 
     fn check_line(help: &str, place: &str) {

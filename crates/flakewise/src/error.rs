@@ -40,6 +40,16 @@ pub(crate) enum ExpectedError {
     #[cfg(not(feature = "history"))]
     #[error("this build has no history engine")]
     NoEngine,
+    #[error(transparent)]
+    Runner(#[from] flakewise_runner::RunnerError),
+    #[error(transparent)]
+    Change(#[from] flakewise_triage::ChangeError),
+    #[error("failed to write `{}`", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     #[error("failed to write the output")]
     Output(#[source] std::io::Error),
 }
@@ -61,6 +71,10 @@ impl ExpectedError {
             Self::NoSuchTest { .. } | Self::AmbiguousTest { .. } => ExitCode::NothingFound,
             #[cfg(not(feature = "history"))]
             Self::NoEngine => ExitCode::Store,
+            Self::Runner(flakewise_runner::RunnerError::Interrupted { signal: 2 }) => ExitCode::Interrupted,
+            Self::Runner(flakewise_runner::RunnerError::Interrupted { .. }) => ExitCode::Terminated,
+            Self::Runner(_) | Self::Change(_) => ExitCode::Runner,
+            Self::Write { .. } => ExitCode::Report,
             Self::Output(_) => ExitCode::Bug,
         }
     }
@@ -85,6 +99,8 @@ impl ExpectedError {
             Self::History(flakewise_history::HistoryError::Query { .. }) => {
                 Some("tables and views: attempts, reports, verdicts, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
             }
+            Self::Runner(error) => error.hint().map(str::to_owned),
+            Self::Change(error) => error.hint(),
             #[cfg(feature = "history")]
             Self::NoSuchTest { .. } => {
                 Some("any part of the id will do; `flakewise report` lists what is flaky".to_owned())

@@ -11,12 +11,18 @@ pub(crate) enum ExitCode {
     // 2 is a wrong command line, given by the argument parser.
     /// No report, or no test of that name, was found.
     NothingFound = 12,
+    /// The tests could not be run at all.
+    Runner = 20,
     /// The store cannot be read or written.
     Store = 22,
     /// A report could not be understood.
     Report = 23,
     /// A query is wrong.
     Query = 24,
+    /// Somebody pressed ctrl-C.
+    Interrupted = 130,
+    /// The system asked us to end.
+    Terminated = 143,
 }
 
 impl From<ExitCode> for std::process::ExitCode {

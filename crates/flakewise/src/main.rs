@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod context;
+mod delivery;
 mod error;
 mod exit_code;
 mod find_reports;
@@ -18,7 +19,7 @@ fn main() -> std::process::ExitCode {
     let arguments = Arguments::parse();
     let printer = Printer::new(arguments.color, arguments.quiet);
     match commands::run(arguments.command, &printer) {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(error) => {
             printer.error(&error);
             error.exit_code().into()

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use flakewise_model::{
-    Attempt, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident, Notice,
-    Proof, RunReport, TestFailure, Touch, TouchedFile,
+    Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
+    Notice, Proof, RunReport, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -166,7 +166,7 @@ impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
             place: failure.place.as_ref().map(|(file, line)| PlaceSummary { file, line: *line }),
             verdict: VerdictSummary::from(&failure.verdict),
             evidence: failure.verdict.proofs.iter().map(ProofSummary::from).collect(),
-            attempts: failure.attempts.iter().map(AttemptSummary::from).collect(),
+            attempts: attempts(failure),
             incident: failure.incident,
             reproduce: &failure.reproduce,
         }
@@ -279,17 +279,36 @@ struct AttemptSummary<'a> {
     outcome: &'static str,
     seconds: Option<f64>,
     worker: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessSummary>,
     failure: Option<FailureSummary<'a>>,
 }
 
-impl<'a> From<&'a Attempt> for AttemptSummary<'a> {
-    fn from(attempt: &'a Attempt) -> Self {
+/// What the process cost that ran nothing but this.
+#[derive(Serialize)]
+struct ProcessSummary {
+    wall_seconds: f64,
+    cpu_seconds: f64,
+}
+
+fn attempts(failure: &TestFailure) -> Vec<AttemptSummary<'_>> {
+    let summary = |attempt| AttemptSummary::of(attempt, &failure.costs);
+    failure.attempts.iter().map(summary).collect()
+}
+
+impl<'a> AttemptSummary<'a> {
+    fn of(attempt: &'a Attempt, costs: &[AttemptCost]) -> Self {
+        let cost = costs.iter().find(|cost| cost.number == attempt.number);
         Self {
             number: attempt.number,
             phase: attempt.phase.name(),
             outcome: attempt.outcome.name(),
             seconds: attempt.duration.map(|duration| duration.as_secs_f64()),
             worker: attempt.worker.as_deref(),
+            process: cost.map(|cost| ProcessSummary {
+                wall_seconds: cost.wall.as_secs_f64(),
+                cpu_seconds: cost.cpu.as_secs_f64(),
+            }),
             failure: attempt.failure.as_deref().map(FailureSummary::from),
         }
     }
@@ -310,4 +329,10 @@ impl<'a> From<&'a Failure> for FailureSummary<'a> {
             fingerprint: failure.fingerprint.as_ref().map(Fingerprint::as_str),
         }
     }
+}
+
+/// The evidence for one failure alone, as it is kept in the history.
+pub fn evidence_json(failure: &TestFailure) -> String {
+    let evidence: Vec<_> = failure.verdict.proofs.iter().map(ProofSummary::from).collect();
+    serde_json::to_string(&evidence).expect("evidence has string keys")
 }

@@ -10,6 +10,6 @@ mod words;
 
 pub use github::run_github;
 pub use gitlab::run_gitlab;
-pub use json::run_json;
+pub use json::{evidence_json, run_json};
 pub use markdown::run_markdown;
 pub use text::run_text;

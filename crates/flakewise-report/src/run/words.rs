@@ -85,6 +85,9 @@ fn meaning(blame: &Blame) -> &'static str {
         Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
             "it fails always, and not all it depends on could be seen"
         }
+        Blame::Undecided(OpenQuestion::NotExecuted) => {
+            "it loads files that changed, and runs none of what changed in them"
+        }
         Blame::Undecided(OpenQuestion::NotEnoughRuns) => "it was not run often enough",
     }
 }
@@ -119,6 +122,9 @@ pub(super) fn next(blame: &Blame, proofs: &[Proof]) -> String {
             "run again with `--base REF`; what changed since then decides"
         }
         Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
+            "run again with `--verify-base`; if it fails there too, the change is not to blame"
+        }
+        Blame::Undecided(OpenQuestion::NotExecuted) => {
             "run again with `--verify-base`; if it fails there too, the change is not to blame"
         }
         Blame::Undecided(OpenQuestion::NotEnoughRuns) => {

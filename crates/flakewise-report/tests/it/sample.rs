@@ -11,11 +11,12 @@ use flakewise_model::{
 
 pub(crate) const BASE: &str = "4be1c2d3a5f60718293a4b5c6d7e8f9001122334";
 
-pub(crate) const QUESTIONS: [OpenQuestion; 5] = [
+pub(crate) const QUESTIONS: [OpenQuestion; 6] = [
     OpenQuestion::TooManyFailures,
     OpenQuestion::BaseUnknown,
     OpenQuestion::ChangeUnknown,
     OpenQuestion::DependenciesUnknown,
+    OpenQuestion::NotExecuted,
     OpenQuestion::NotEnoughRuns,
 ];
 
@@ -129,6 +130,7 @@ impl Builder {
             place: (!module.is_empty()).then(|| (module.to_owned(), 17)),
             verdict: FailureVerdict { blame, flaky: Probability::clamped(flaky), proofs },
             attempts,
+            costs: Vec::new(),
             incident,
         });
         self

@@ -9,12 +9,12 @@ use std::time::SystemTime;
 use flakewise_junit::{Issue, IssueLevel, Limits};
 use flakewise_model::{Batch, Outcome, ReportBatch, ReportId, Run, RunId, Timestamp};
 use flakewise_report::count;
-use flakewise_spool::Spool;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::{IngestArguments, SummaryFormat};
-use crate::context::{Ci, Context, Git, project, variable};
+use crate::context::{Ci, Context, Git, on_ci, variable};
+use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::find_reports::find_reports;
@@ -29,15 +29,15 @@ const BATCH_BYTES: u64 = 256 << 20;
 const SHOWN_ISSUES: usize = 5;
 
 pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
-    let on_ci = variable("CI").is_some_and(|value| value != "false" && value != "0");
-    let context = Context::new(arguments, Ci::detect(&variable).as_ref(), &Git::discover(), on_ci);
+    let context = Context::new(&arguments.context, Ci::detect(&variable).as_ref(), &Git::discover(), on_ci());
     let paths = find_reports(&arguments.paths)?;
     let bar = printer.progress(paths.len() as u64, "reading");
     let sources = identify(&paths, context.run.as_deref())?;
     let run = Arc::new(describe_run(&context, &sources));
-    let sender = Sender::new(arguments, printer)?;
+    let sender = Sender::new(&arguments.store, &arguments.spool)?;
     let mut summary = Summary::new(&run, sources.len());
-    sender.send_waiting(&mut summary, printer)?;
+    let mut delivery = Delivery::default();
+    sender.send_waiting(&mut delivery, printer)?;
     for group in groups(&sources) {
         let read: Vec<_> = group
             .par_iter()
@@ -53,8 +53,9 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
             show_issues(&report.source, &issues, printer);
             reports.push(report);
         }
-        sender.send(&Batch { run: Arc::clone(&run), reports }, &mut summary)?;
+        sender.send(&Batch { run: Arc::clone(&run), reports }, &mut delivery)?;
     }
+    summary.delivered(&delivery);
     bar.finish_and_clear();
     printer.data(&match arguments.format {
         SummaryFormat::Text => summary.text(&sender),
@@ -193,126 +194,6 @@ fn show_issues(source: &str, issues: &[Issue], printer: &Printer) {
     }
 }
 
-/// Hands batches to the history, or to the spool while that fails.
-struct Sender {
-    #[cfg(feature = "history")]
-    history: flakewise_history::History,
-    store: String,
-    project: String,
-    spool: Spool,
-}
-
-impl Sender {
-    #[cfg_attr(
-        not(feature = "history"),
-        expect(clippy::unnecessary_wraps, reason = "the engine may refuse a store")
-    )]
-    fn new(arguments: &IngestArguments, _printer: &Printer) -> Result<Self, ExpectedError> {
-        let project = project(arguments.store.project.as_deref());
-        Ok(Self {
-            #[cfg(feature = "history")]
-            history: flakewise_history::History::new(
-                flakewise_history::StoreUrl::parse(&arguments.store.store)?,
-                &project,
-            ),
-            store: arguments.store.store.clone(),
-            project,
-            spool: Spool::new(&arguments.spool),
-        })
-    }
-
-    /// Sends what earlier ingests left behind.
-    #[cfg(feature = "history")]
-    fn send_waiting(&self, summary: &mut Summary, printer: &Printer) -> Result<(), ExpectedError> {
-        for path in self.spool.waiting()? {
-            let spooled = match self.spool.read(&path) {
-                Ok(spooled) => spooled,
-                Err(flakewise_spool::SpoolError::NotABatch { path, reason }) => {
-                    let aside = self.spool.set_aside(&path)?;
-                    printer.warning(&format!("`{}` is damaged and was set aside: {reason}", aside.display()));
-                    continue;
-                }
-                // Another ingest may have sent it in the meantime.
-                Err(flakewise_spool::SpoolError::Io { source, .. })
-                    if source.kind() == std::io::ErrorKind::NotFound =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            if spooled.project != self.project {
-                continue;
-            }
-            match self.history.append(std::slice::from_ref(&spooled.batch)) {
-                Ok(_) => {
-                    summary.reports_from_spool += spooled.batch.reports.len();
-                    self.spool.remove(&path)?;
-                }
-                Err(error) if error.is_store_trouble() => {
-                    summary.store_trouble = Some(chain(&error));
-                    return Ok(());
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    #[cfg(feature = "history")]
-    fn send(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
-        // Once the store has failed it is not tried again in this ingest: what
-        // follows must not wait for it too.
-        if summary.store_trouble.is_none() {
-            match self.history.append(std::slice::from_ref(batch)) {
-                Ok(appended) => {
-                    summary.reports_added += appended.reports_added;
-                    summary.reports_known += appended.reports_known;
-                    return Ok(());
-                }
-                Err(error) if error.is_store_trouble() => summary.store_trouble = Some(chain(&error)),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        self.keep(batch, summary)
-    }
-
-    #[cfg(not(feature = "history"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "same interface as with the engine")]
-    fn send_waiting(&self, _summary: &mut Summary, _printer: &Printer) -> Result<(), ExpectedError> {
-        Ok(())
-    }
-
-    #[cfg(not(feature = "history"))]
-    fn send(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
-        summary.no_engine = true;
-        summary.store_trouble = Some("this build has no history engine".to_owned());
-        self.keep(batch, summary)
-    }
-
-    fn keep(&self, batch: &Batch, summary: &mut Summary) -> Result<(), ExpectedError> {
-        summary.reports_spooled += batch.reports.len();
-        self.spool.put(&self.project, batch)?;
-        Ok(())
-    }
-}
-
-/// An error and its causes in one line.
-#[cfg(feature = "history")]
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let line = cause.to_string();
-        let line = line.lines().next().unwrap_or_default();
-        if !text.ends_with(line) {
-            text.push_str(": ");
-            text.push_str(line);
-        }
-        source = cause.source();
-    }
-    text
-}
-
 /// What an ingest did. Its JSON form is a promise.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
@@ -358,6 +239,15 @@ impl Summary {
             reports,
             ..Self::default()
         }
+    }
+
+    fn delivered(&mut self, delivery: &Delivery) {
+        self.reports_added = delivery.reports_added;
+        self.reports_known = delivery.reports_known;
+        self.reports_spooled = delivery.reports_spooled;
+        self.reports_from_spool = delivery.reports_from_spool;
+        self.store_trouble.clone_from(&delivery.store_trouble);
+        self.no_engine = delivery.no_engine;
     }
 
     fn take_in(&mut self, report: &ReportBatch, issues: &[Issue]) {

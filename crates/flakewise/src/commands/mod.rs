@@ -5,6 +5,7 @@ mod ingest;
 mod maintain;
 #[cfg(feature = "history")]
 mod report;
+mod run;
 #[cfg(feature = "history")]
 mod show;
 #[cfg(feature = "history")]
@@ -16,8 +17,9 @@ use crate::exit_code::ExitCode;
 use crate::printer::Printer;
 
 /// Runs one command.
-pub(crate) fn run(command: Command, printer: &Printer) -> Result<ExitCode, ExpectedError> {
-    match command {
+pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::ExitCode, ExpectedError> {
+    let code: Result<ExitCode, ExpectedError> = match command {
+        Command::Run(arguments) => return run::run(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         #[cfg(feature = "history")]
         Command::Report(arguments) => report::report(&arguments, printer),
@@ -29,7 +31,8 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<ExitCode, Expec
         Command::Maintain(arguments) => maintain::maintain(&arguments, printer),
         #[cfg(not(feature = "history"))]
         _ => Err(ExpectedError::NoEngine),
-    }
+    };
+    code.map(Into::into)
 }
 
 /// The history the user means.

@@ -7,7 +7,7 @@ pub(crate) use ci::Ci;
 use flakewise_model::Variant;
 pub(crate) use git::Git;
 
-use crate::args::IngestArguments;
+use crate::args::ContextArguments;
 
 /// What is known of a run before its reports are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Context {
 
 impl Context {
     /// Puts together what flags say, then CI, then git.
-    pub(crate) fn new(arguments: &IngestArguments, ci: Option<&Ci>, git: &Git, on_ci: bool) -> Self {
+    pub(crate) fn new(arguments: &ContextArguments, ci: Option<&Ci>, git: &Git, on_ci: bool) -> Self {
         let mut variant = Variant::default().with("os", std::env::consts::OS);
         if let Some(job) = ci.and_then(|ci| ci.job.as_deref()) {
             variant = variant.with("job", job);
@@ -59,7 +59,7 @@ impl Context {
 
 /// The CI system's name for the run. Jobs of a matrix may share one; what the
 /// user says of the variant tells them apart.
-fn ci_run(ci: &Ci, arguments: &IngestArguments) -> String {
+fn ci_run(ci: &Ci, arguments: &ContextArguments) -> String {
     let variant: Vec<_> = arguments.variant.iter().map(|(key, value)| format!("{key}={value}")).collect();
     if variant.is_empty() { ci.run.clone() } else { format!("{}[{}]", ci.run, variant.join(";")) }
 }
@@ -67,6 +67,11 @@ fn ci_run(ci: &Ci, arguments: &IngestArguments) -> String {
 /// An environment variable that is set to something.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Whether some CI system runs us.
+pub(crate) fn on_ci() -> bool {
+    variable("CI").is_some_and(|value| value != "false" && value != "0")
 }
 
 /// The project's name: from the flag, the CI system, git's remote or, last, the

@@ -1,0 +1,304 @@
+//! `flakewise run`: run the tests, climb the ladder, say what failures are due
+//! to, remember it.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use flakewise_model::{
+    Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict, Variant,
+};
+use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
+use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
+use flakewise_triage::{Change, Progress, TriageSettings, Triaged, Versions, triage};
+use indicatif::ProgressBar;
+
+use crate::args::{RunArguments, RunFormat, Tolerated};
+use crate::context::{Ci, Context, Git, on_ci, variable};
+use crate::delivery::{Delivery, Sender};
+use crate::error::ExpectedError;
+use crate::printer::Printer;
+
+/// The most processes for one test when `--confidence` asks for more.
+const MOST_PROCESSES: u32 = 50;
+/// The share of failing tests from which nothing is run again.
+const MAX_FAILURE_RATIO: f64 = 0.01;
+
+pub(crate) fn run(
+    arguments: &RunArguments,
+    printer: &Printer,
+) -> Result<std::process::ExitCode, ExpectedError> {
+    let Some(command) = RunnerCommand::new(&arguments.command)? else {
+        unreachable!("the argument parser requires a command");
+    };
+    let ci = Ci::detect(&variable);
+    let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
+    let sender =
+        if arguments.no_store { None } else { Some(Sender::new(&arguments.store, &arguments.spool)?) };
+    // Before the suite runs: what tests leave behind is not part of the change.
+    let change = discover_change(arguments, printer)?;
+    let seed = arguments.seed.unwrap_or_else(rand::random);
+    let options = SuiteOptions {
+        test_timeout: arguments.test_timeout,
+        hash_seed: hash_seed(seed),
+        output_to_stderr: arguments.format != RunFormat::Text,
+    };
+    let settings = settings(arguments, seed);
+    let started = chrono::Utc::now();
+    let name = context.run.clone().unwrap_or_else(|| format!("local/{}", uuid::Uuid::new_v4().simple()));
+    let make_run = |versions: Option<Versions<'_>>| Run {
+        id: RunId::new(name.as_str()),
+        commit: context.commit.clone(),
+        dirty: context.dirty,
+        branch: context.branch.clone(),
+        variant: variant(&context.variant, versions),
+        provider: context.provider.map(str::to_owned),
+        url: context.url.clone(),
+        started,
+    };
+    let bar = RefCell::new(None);
+    let progress = |progress: Progress<'_>| show_progress(&bar, progress, printer);
+    let mut memory = memory(sender.as_ref());
+    let mut suite = Suite::start(&command, options)?;
+    let triaged = triage(
+        &mut suite,
+        &mut flakewise_triage::Context {
+            settings: &settings,
+            change: change.as_ref(),
+            run: &make_run,
+            command: command.words(),
+            memory: memory.as_mut(),
+            progress: &progress,
+        },
+    );
+    // Every process of the tests ends here, whatever became of them.
+    drop(suite);
+    if let Some(bar) = bar.take() {
+        bar.finish_and_clear();
+    }
+    let triaged = triaged?;
+    let delivery = match &sender {
+        Some(sender) => deliver(sender, &triaged, change.as_ref(), printer)?,
+        None => Delivery::default(),
+    };
+    for (format, path) in &arguments.write {
+        write_file(path, &rendered(*format, &triaged))
+            .map_err(|source| ExpectedError::Write { path: path.clone(), source })?;
+    }
+    if arguments.format == RunFormat::Text && !triaged.report.failures.is_empty() {
+        printer.data("\n")?;
+    }
+    printer.data(&rendered(arguments.format, &triaged))?;
+    github(arguments, &triaged.report, printer)?;
+    if let Some(trouble) = &delivery.store_trouble {
+        printer.warning(&format!(
+            "this run was kept in `{}` instead of the history: {trouble}",
+            arguments.spool.display()
+        ));
+        printer.hint("the next run or ingest sends it; keep that folder between jobs");
+    }
+    Ok(std::process::ExitCode::from(triaged.report.exit.code))
+}
+
+fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
+    TriageSettings {
+        immediate: arguments.rerun,
+        postponed: arguments.postpone,
+        separate: arguments.separate,
+        max_failure_ratio: MAX_FAILURE_RATIO,
+        max_failures: arguments.max_failures,
+        confidence: arguments.confidence,
+        most_processes: MOST_PROCESSES,
+        verify_base: arguments.verify_base,
+        tolerate_flaky: arguments.tolerate == Some(Tolerated::Flaky),
+        seed,
+    }
+}
+
+/// A hash seed that Python takes, from ours. Nought would switch hashing by
+/// seed off.
+fn hash_seed(seed: u64) -> u32 {
+    u32::try_from(seed % u64::from(u32::MAX)).unwrap_or_default().max(1)
+}
+
+/// What changed. That it cannot be found out is an error only if the user said
+/// where to look.
+fn discover_change(arguments: &RunArguments, printer: &Printer) -> Result<Option<Change>, ExpectedError> {
+    match Change::discover(Path::new("."), arguments.base.as_deref(), variable) {
+        Ok(change) => Ok(change),
+        Err(error) if arguments.base.is_some() || arguments.verify_base => Err(error.into()),
+        Err(error) => {
+            printer.warning(&format!("failures cannot be compared with the change: {error}"));
+            if let Some(hint) = error.hint() {
+                printer.hint(&hint);
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Versions of the language are variants: what fails on one may pass on another.
+fn variant(given: &Variant, versions: Option<Versions<'_>>) -> Variant {
+    let Some(versions) = versions.filter(|versions| versions.runner == "pytest") else {
+        return given.clone();
+    };
+    let short: Vec<&str> = versions.language_version.split('.').take(2).collect();
+    // What the user says wins.
+    match given.get("python") {
+        Some(_) => given.clone(),
+        None => given.clone().with("python", &short.join(".")),
+    }
+}
+
+/// Shows how far we are. While the suite's own process runs, the runner itself
+/// does.
+fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, printer: &Printer) {
+    let mut bar = bar.borrow_mut();
+    match progress {
+        Progress::Suite { worker: "main", .. } => {}
+        Progress::Suite { done, selected, failed, .. } => {
+            let bar = bar.get_or_insert_with(|| printer.progress(selected, "the suite goes on"));
+            bar.set_position(done);
+            bar.set_message(format!("{failed} failed"));
+        }
+        Progress::Separate { phase, name, place, of } => {
+            let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
+            let how = match phase {
+                Phase::Fork => "in a fork",
+                Phase::Base => "at the base",
+                _ => "in a new process",
+            };
+            bar.set_message(format!("{}/{of} alone {how}: {name}", place + 1));
+        }
+        Progress::History => {
+            if let Some(bar) = bar.as_ref() {
+                bar.set_message("asking the history");
+            }
+        }
+    }
+}
+
+fn rendered(format: RunFormat, triaged: &Triaged) -> String {
+    let report = &triaged.report;
+    match format {
+        RunFormat::Text => run_text(report),
+        RunFormat::Json => run_json(report),
+        RunFormat::Markdown => run_markdown(report),
+        RunFormat::Github => run_github(report),
+        RunFormat::Gitlab => run_gitlab(report),
+        RunFormat::Junit => {
+            let all: Vec<Attempt> = triaged.attempts.iter().chain(&triaged.base_attempts).cloned().collect();
+            let mut bytes = Vec::new();
+            flakewise_junit::write(&mut bytes, &all).expect("writing to memory does not fail");
+            String::from_utf8(bytes).expect("XML is written as UTF-8")
+        }
+    }
+}
+
+fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, anstream::adapter::strip_str(text).to_string())
+}
+
+/// On GitHub, annotations beside the code and a summary of the job.
+fn github(arguments: &RunArguments, report: &RunReport, printer: &Printer) -> Result<(), ExpectedError> {
+    if variable("GITHUB_ACTIONS").as_deref() != Some("true") {
+        return Ok(());
+    }
+    if arguments.format == RunFormat::Text {
+        printer.data(&run_github(report))?;
+    }
+    let Some(path) = variable("GITHUB_STEP_SUMMARY") else { return Ok(()) };
+    let append = |path: &str| {
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(run_markdown(report).as_bytes())
+    };
+    if let Err(error) = append(&path) {
+        printer.warning(&format!("the job summary could not be written: {error}"));
+    }
+    Ok(())
+}
+
+/// Remembers the run. A store that fails never changes the answer.
+fn deliver(
+    sender: &Sender,
+    triaged: &Triaged,
+    change: Option<&Change>,
+    printer: &Printer,
+) -> Result<Delivery, ExpectedError> {
+    let mut delivery = Delivery::default();
+    if triaged.attempts.is_empty() {
+        return Ok(delivery);
+    }
+    let report = &triaged.report;
+    let verdicts = report.failures.iter().map(|failure| StoredVerdict::of(failure, evidence_json(failure)));
+    let mut batches =
+        vec![batch(&report.run, triaged.attempts.clone(), verdicts.collect(), report.is_complete())];
+    if let (Some(change), false) = (change, triaged.base_attempts.is_empty()) {
+        let run = Arc::new(Run {
+            id: RunId::new(format!("{}/base", report.run.id)),
+            commit: Some(change.base.clone()),
+            dirty: false,
+            branch: None,
+            ..Run::clone(&report.run)
+        });
+        let own = |attempt: &Attempt| Attempt { run: Arc::clone(&run), ..attempt.clone() };
+        batches.push(batch(&run, triaged.base_attempts.iter().map(own).collect(), Vec::new(), true));
+    }
+    sender.send_waiting(&mut delivery, printer)?;
+    for batch in &batches {
+        sender.send(batch, &mut delivery)?;
+    }
+    Ok(delivery)
+}
+
+fn batch(run: &Arc<Run>, attempts: Vec<Attempt>, verdicts: Vec<StoredVerdict>, complete: bool) -> Batch {
+    // Every call is a report of its own, even of the same CI run.
+    let id = ReportId::of(Some(&run.id), uuid::Uuid::new_v4().as_bytes());
+    let report = ReportBatch { id, source: "flakewise run".to_owned(), complete, attempts, verdicts };
+    Batch { run: Arc::clone(run), reports: vec![report] }
+}
+
+#[cfg(not(feature = "history"))]
+fn memory(_: Option<&Sender>) -> Box<dyn flakewise_triage::Memory + '_> {
+    Box::new(flakewise_triage::NoMemory)
+}
+
+#[cfg(feature = "history")]
+fn memory(sender: Option<&Sender>) -> Box<dyn flakewise_triage::Memory + '_> {
+    match sender {
+        Some(sender) => Box::new(FromHistory { history: &sender.history }),
+        None => Box::new(flakewise_triage::NoMemory),
+    }
+}
+
+/// What the history remembers. If it cannot be read, it remembers nothing.
+#[cfg(feature = "history")]
+struct FromHistory<'a> {
+    history: &'a flakewise_history::History,
+}
+
+#[cfg(feature = "history")]
+impl flakewise_triage::Memory for FromHistory<'_> {
+    fn past(
+        &mut self,
+        tests: &[(flakewise_model::TestId, Option<flakewise_model::Fingerprint>)],
+    ) -> Vec<flakewise_triage::Past> {
+        let known = self.history.failures_elsewhere(tests, None).unwrap_or_default();
+        let past = |past: &flakewise_model::PastFailures| flakewise_triage::Past {
+            failures: past.alike,
+            revisions: past.alike_revisions,
+            mixed: past.mixed_revisions,
+        };
+        known.iter().map(past).collect()
+    }
+
+    fn at(&mut self, tests: &[flakewise_model::TestId], commit: &str) -> Vec<(u32, u32)> {
+        let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        let known = self.history.outcomes_at(tests, commit, None).unwrap_or_default();
+        known.iter().map(|at| (count(at.passed), count(at.failed))).collect()
+    }
+}
