@@ -52,7 +52,7 @@ class Observer:
             if hasattr(sys, "monitoring"):
                 self.can_see_lines = self.monitor_lines()
             else:
-                self.probe_lines()
+                self.can_see_lines = self.probe_lines()
 
     def stop(self):
         self.running = False
@@ -123,6 +123,8 @@ class Observer:
     def monitor_lines(self):
         """Line events for changed files only; everything else is left alone
         after its first call."""
+        import inspect
+
         monitoring = sys.monitoring
         for tool in (4, 3, 5):
             if monitoring.get_tool(tool) is None:
@@ -132,6 +134,7 @@ class Observer:
         monitoring.use_tool_id(tool, "flakewise")
         events = monitoring.events
         changed, hit = self.changed, self.hit
+        definitions = {}
 
         def started(code, _):
             if code.co_filename in changed:
@@ -140,7 +143,14 @@ class Observer:
             return monitoring.DISABLE
 
         def line(code, number):
-            hit(code.co_filename, number)
+            file = code.co_filename
+            if not code.co_flags & inspect.CO_OPTIMIZED:
+                # The body of a module or class.
+                if file not in definitions:
+                    definitions[file] = definition_lines(file)
+                if number in definitions[file]:
+                    return monitoring.DISABLE
+            hit(file, number)
             return monitoring.DISABLE
 
         monitoring.register_callback(tool, events.PY_START, started)
@@ -152,6 +162,7 @@ class Observer:
         """Puts a call before each statement of changed files as they are
         loaded: there are no line events that leave other files alone."""
         import ast
+        import builtins
         import importlib.machinery
 
         loader = importlib.machinery.SourceFileLoader
@@ -163,14 +174,38 @@ class Observer:
             if path not in observer.changed:
                 return original(self, name)
             tree = ast.parse(self.get_data(path), path)
-            tree = Probe(ast, path).visit(tree)
-            code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-            import builtins
+            return compile(probed(tree, path), path, "exec", dont_inherit=True)
 
-            builtins.__flakewise_hit__ = observer.hit
-            return code
+        def probed(tree, path):
+            return Probe(ast, path).visit(tree)
 
+        builtins.__flakewise_hit__ = self.hit
         loader.get_code = get_code
+        return self.probe_rewritten(probed)
+
+    def probe_rewritten(self, probed):
+        """The same for test files, which pytest loads in its own way."""
+        from _pytest.assertion import rewrite
+
+        changed = self.changed
+        try:
+            asserts, read, write = rewrite.rewrite_asserts, rewrite._read_pyc, rewrite._write_pyc
+        except AttributeError:
+            return False
+
+        def rewrite_asserts(tree, source, module_path=None, config=None):
+            asserts(tree, source, module_path, config)
+            if module_path in changed:
+                probed(tree, module_path)
+
+        def read_pyc(source, *arguments):
+            return None if str(source) in changed else read(source, *arguments)
+
+        def write_pyc(state, code, *arguments):
+            return False if code.co_filename in changed else write(state, code, *arguments)
+
+        rewrite.rewrite_asserts, rewrite._read_pyc, rewrite._write_pyc = rewrite_asserts, read_pyc, write_pyc
+        return True
 
     # Telling the host
 
@@ -199,6 +234,38 @@ def program(arguments):
     return str(first).strip().split("\n")[0].split("/")[-1]
 
 
+def is_definition(ast, statement):
+    """Whether a statement only gives a function or class its name. That alone
+    changes nothing for a test that does not use it, and every test in a file
+    would otherwise depend on every test that is added to it."""
+    if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    for decorator in statement.decorator_list:
+        node = decorator.func if isinstance(decorator, ast.Call) else decorator
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        if not (isinstance(node, ast.Name) and node.id == "pytest"):
+            return False
+    return True
+
+
+def definition_lines(file):
+    """The lines of a file that only give names, decorators included."""
+    import ast
+
+    lines = set()
+    try:
+        with open(file, "rb") as source:
+            tree = ast.parse(source.read(), file)
+    except (OSError, SyntaxError, ValueError):
+        return lines
+    for node in ast.walk(tree):
+        if is_definition(ast, node):
+            first = min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
+            lines.update(range(first, max(node.lineno, node.body[0].lineno - 1) + 1))
+    return lines
+
+
 def Probe(ast, path):
     """Inserts a call before every statement."""
 
@@ -217,7 +284,9 @@ def Probe(ast, path):
             for place, statement in enumerate(statements):
                 constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
                 future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-                if not ((head and place == 0 and constant) or future):
+                placed = getattr(statement, "lineno", None) is not None
+                silent = (head and place == 0 and constant) or future or is_definition(ast, statement)
+                if placed and not silent:
                     result.append(self.call(statement))
                 result.append(statement)
             return result
@@ -225,11 +294,10 @@ def Probe(ast, path):
         def call(self, statement):
             # A compound statement's own lines end where its body begins.
             body = getattr(statement, "body", None)
-            last = getattr(statement, "end_lineno", statement.lineno)
+            last = getattr(statement, "end_lineno", None) or statement.lineno
             if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
-                last = min(last, max(statement.lineno, first_line(body[0]) - 1))
-            decorators = getattr(statement, "decorator_list", None)
-            first = min([statement.lineno] + [decorator.lineno for decorator in decorators or ()])
+                last = min(last, max(statement.lineno, first_line(body[0], last) - 1))
+            first = first_line(statement, statement.lineno)
             calls = [
                 ast.Call(
                     ast.Name("__flakewise_hit__", ast.Load()), [ast.Constant(path), ast.Constant(line)], []
@@ -237,10 +305,15 @@ def Probe(ast, path):
                 for line in range(first, min(last, first + 200) + 1)
             ]
             expression = calls[0] if len(calls) == 1 else ast.Tuple(calls, ast.Load())
-            return ast.copy_location(ast.Expr(expression), statement)
+            call = ast.Expr(expression)
+            for node in ast.walk(call):
+                node.lineno = node.end_lineno = statement.lineno
+                node.col_offset = node.end_col_offset = 0
+            return call
 
-    def first_line(statement):
+    def first_line(statement, otherwise):
         decorators = getattr(statement, "decorator_list", None) or ()
-        return min([statement.lineno] + [decorator.lineno for decorator in decorators])
+        lines = [getattr(node, "lineno", None) for node in (statement, *decorators)]
+        return min((line for line in lines if line is not None), default=otherwise)
 
     return Transformer()

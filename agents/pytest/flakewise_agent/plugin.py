@@ -537,6 +537,8 @@ class Zygote:
         if child == 0:
             try:
                 self.become_child(job)
+            except BaseException as error:
+                self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
             finally:
                 _exit(0)
         self.children[child] = (job["job"], _clock())
@@ -654,6 +656,8 @@ class Fresh(Agent):
                 self.run_job()
             else:
                 self.connection.close()
+        except BaseException as error:
+            self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
         finally:
             # No other plugin may write its report: this run is not the user's.
             _exit(0)

@@ -125,6 +125,11 @@ pub enum ToHost {
         /// Whether lines could be seen.
         lines: bool,
     },
+    /// Something around the tests of a job went wrong.
+    Trouble {
+        /// What.
+        text: String,
+    },
     /// A message was too long to send.
     Oversized,
     /// The process ends in good order.

@@ -57,12 +57,11 @@ impl ElsewherePlace {
 /// What a new process told.
 #[derive(Clone, Debug)]
 pub struct FreshRun {
-    /// The execution.
-    pub execution: Execution,
+    /// The execution; or why there was none, often what the process printed
+    /// last.
+    pub execution: Result<Execution, String>,
     /// What it depends on; none if that could not be told to the end.
     pub observation: Option<Observation>,
-    /// What the process printed last, if the test did not even run.
-    pub trouble: Option<String>,
 }
 
 impl Suite {
@@ -75,7 +74,7 @@ impl Suite {
         let name = self.name(test).to_owned();
         let file = self.sessions[session].file_of(&name);
         let mut run = self.fresh_once(test, options, file.as_deref(), &worker)?;
-        if run.trouble.is_some() && file.is_some() && options.elsewhere.is_none() {
+        if run.execution.is_err() && file.is_some() && options.elsewhere.is_none() {
             run = self.fresh_once(test, options, None, &worker)?;
         }
         Ok(run)
@@ -128,7 +127,7 @@ impl Suite {
             ..std::mem::take(&mut state.observation)
         });
         let phase = if options.elsewhere.is_some() { Phase::Base } else { Phase::Fresh };
-        Ok(FreshRun { execution: state.outcome_of(test, phase), observation, trouble })
+        Ok(FreshRun { execution: state.outcome_of(test, phase), observation })
     }
 
     /// Goes on with a suite in a new process.

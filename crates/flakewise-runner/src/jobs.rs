@@ -6,15 +6,18 @@ use std::time::{Duration, Instant};
 
 use std::os::unix::process::ExitStatusExt as _;
 
-use flakewise_model::{Failure, Outcome, Phase};
+use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, DependencyKind, Job, ToAgent, ToHost};
 
-use crate::execution::{Execution, Observation, ProcessCost, TestKey};
+use crate::execution::{Execution, Observation, ProcessCost, RunnerNotice, TestKey};
 use crate::suite::{Director, Suite};
 use crate::{RunnerError, processes};
 
 /// How long a process may take to begin with its test, and to end after it.
 const START_LIMIT: Duration = Duration::from_mins(1);
+
+/// How long the first words of a process that has ended may take to reach us.
+const FIRST_WORDS: Duration = Duration::from_secs(2);
 
 /// A job under way.
 #[derive(Debug, Default)]
@@ -41,6 +44,8 @@ pub(crate) struct JobState {
 /// How a job's process ended.
 #[derive(Clone, Debug)]
 pub(crate) struct JobEnd {
+    pub(crate) at: Instant,
+    pub(crate) status: Option<ExitStatus>,
     pub(crate) cost: Option<ProcessCost>,
 }
 
@@ -53,7 +58,11 @@ impl JobState {
         error: Option<String>,
     ) {
         let cost = wall.map(|wall| ProcessCost { wall, cpu });
-        self.end = Some(JobEnd { cost: cost.or(Some(ProcessCost { wall: Duration::ZERO, cpu })) });
+        self.end = Some(JobEnd {
+            at: Instant::now(),
+            status,
+            cost: cost.or(Some(ProcessCost { wall: Duration::ZERO, cpu })),
+        });
         if let Some(error) = error {
             self.trouble = Some(error);
         } else if let Some(status) = status.filter(|status| !status.success()) {
@@ -61,31 +70,20 @@ impl JobState {
         }
     }
 
-    /// What the job says about the one test it was for.
-    pub(crate) fn outcome_of(self, test: TestKey, phase: Phase) -> Execution {
+    /// What the job says about the one test it was for: an execution, or why
+    /// there was none.
+    pub(crate) fn outcome_of(self, test: TestKey, phase: Phase) -> Result<Execution, String> {
         let cost = self.end.as_ref().and_then(|end| end.cost);
-        if let Some(execution) = self.executions.into_iter().rev().find(|execution| execution.test == test) {
-            return Execution { phase, cost, ..execution };
-        }
-        let trouble = self.trouble.unwrap_or_else(|| "the process ended before it".to_owned());
-        Execution {
-            test,
-            phase,
-            outcome: Outcome::Errored,
-            duration: None,
-            started: chrono::Utc::now(),
-            failure: Some(Failure::new(None, &format!("the test did not run: {trouble}"), "")),
-            place: None,
-            worker: self.worker,
-            position: 0,
-            cost,
-        }
+        let found = self.executions.into_iter().rev().find(|execution| execution.test == test);
+        let trouble = self.trouble.unwrap_or_else(|| "the process ended before the test began".to_owned());
+        found.map(|execution| Execution { phase, cost, ..execution }).ok_or(trouble)
     }
 }
 
 impl Suite {
-    /// Runs one test alone in a process forked before the first test ran.
-    pub fn fork(&mut self, test: TestKey) -> Result<Execution, RunnerError> {
+    /// Runs one test alone in a process forked before the first test ran. The
+    /// inner error says why it could not be run.
+    pub fn fork(&mut self, test: TestKey) -> Result<Result<Execution, String>, RunnerError> {
         let session = test.session as usize;
         let worker = self.worker(session, "fork");
         let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
@@ -145,7 +143,12 @@ impl Suite {
         let limit = START_LIMIT + self.options.test_timeout;
         let is_done = move |suite: &Self| {
             let Some(state) = suite.jobs.get(&job) else { return true };
-            let heard = state.peer.is_none_or(|peer| suite.peers[peer].settled);
+            // Its end may be known before its first words are.
+            let unheard = |end: &JobEnd| state.pid.is_none() || end.at.elapsed() > FIRST_WORDS;
+            let heard = match state.peer {
+                Some(peer) => suite.peers[peer].settled,
+                None => state.end.as_ref().is_some_and(unheard),
+            };
             let zygote = suite.sessions.get(state.session as usize).and_then(|session| session.zygote);
             let forked = state.order.is_none() && state.numbers.is_empty();
             let orphaned =
@@ -222,6 +225,15 @@ impl Suite {
                     state.observation.lines_seen = lines;
                 }
             }
+            ToHost::Trouble { text } => {
+                let peer = &self.peers[place];
+                if peer.in_suite {
+                    let text = format!("a process of the suite ended early: {text}");
+                    self.run.notices.push(RunnerNotice { text, warning: true });
+                } else if let Some(state) = self.jobs.get_mut(&peer.job) {
+                    state.trouble.get_or_insert(text);
+                }
+            }
             ToHost::CollectError { id, failure } => {
                 let job = self.peers[place].job;
                 if let Some(state) = self.jobs.get_mut(&job) {
@@ -243,7 +255,7 @@ impl Director for Nobody {
     fn again(&mut self, _: &Execution) -> bool {
         false
     }
-    fn postpone(&mut self, _: u32) -> Vec<u32> {
+    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
         Vec::new()
     }
     fn goes_on(&mut self) -> bool {

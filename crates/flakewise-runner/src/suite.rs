@@ -37,9 +37,9 @@ pub trait Director {
     fn ended(&mut self, execution: &Execution);
     /// A test has failed and is about to be torn down: shall it run again?
     fn again(&mut self, failing: &Execution) -> bool;
-    /// The suite is through: which tests shall run once more in its process?
-    /// Asked until nothing is wanted.
-    fn postpone(&mut self, session: u32) -> Vec<u32>;
+    /// A process of the suite is through: which tests shall run once more in
+    /// it? Asked until nothing is wanted.
+    fn postpone(&mut self, session: u32, worker: &str) -> Vec<u32>;
     /// The suite's process died: shall the tests it did not reach run in
     /// another one?
     fn goes_on(&mut self) -> bool;
@@ -365,16 +365,13 @@ impl Suite {
                     session.zygote = Some(place);
                 }
             }
-            Role::Child => {
-                if let Some(job) = self.jobs.get_mut(&hello.job) {
-                    job.peer = Some(place);
-                }
-            }
-            Role::Fresh => {
-                let order = self.jobs.get_mut(&hello.job).and_then(|job| {
-                    job.peer = Some(place);
-                    job.order.take()
-                });
+            Role::Child | Role::Fresh => {
+                let Some(job) = self.jobs.get_mut(&hello.job) else { return };
+                job.peer = Some(place);
+                // Its end may have been told before.
+                let ended = job.end.as_ref().map(|end| (end.status, end.at));
+                let order = job.order.take();
+                self.peers[place].ended = ended;
                 if let Some(order) = order {
                     self.tell(place, &ToAgent::Job(order));
                 }
@@ -468,8 +465,11 @@ impl Suite {
     /// Asks the director what else to run in a suite's process.
     fn order_more(&mut self, place: usize, director: &mut dyn Director) {
         let peer = &self.peers[place];
-        let tests =
-            if peer.in_suite && self.stop.is_none() { director.postpone(peer.session) } else { Vec::new() };
+        let tests = if peer.in_suite && self.stop.is_none() {
+            director.postpone(peer.session, &peer.worker)
+        } else {
+            Vec::new()
+        };
         if tests.is_empty() {
             self.tell(place, &ToAgent::Finish);
         } else {

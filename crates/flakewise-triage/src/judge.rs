@@ -35,10 +35,6 @@ const RATE: (f64, f64) = (1.3, 3.0);
 const UNSEEN_REGRESSION: f64 = 0.02;
 /// The same if it loads changed files and runs none of what changed in them.
 const UNEXECUTED_REGRESSION: f64 = 0.2;
-/// Up to this probability of being flaky, failing here and passing at the base
-/// is called a regression even if dependencies could not be seen.
-const IMPROBABLE: f64 = 0.05;
-
 /// Everything there is to know about a failing test.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
@@ -100,6 +96,11 @@ fn blame(facts: &Facts<'_>) -> Blame {
     if facts.gate.is_some() {
         return Blame::Undecided(OpenQuestion::TooManyFailures);
     }
+    // What the world does to many tests at once, it does at the base too.
+    let many = facts.alike.0 as usize >= crate::ladder::INCIDENT;
+    if many && is_environmental(facts) {
+        return Blame::Infrastructure;
+    }
     if facts.base.is_some_and(|base| base.failed > 0 && base.passed > 0) {
         return Blame::Flaky(FlakyKind::Transient);
     }
@@ -109,7 +110,7 @@ fn blame(facts: &Facts<'_>) -> Blame {
         return Blame::BrokenBefore;
     }
     let disjoint = matches!(facts.meeting, Some(Meeting::Disjoint { .. }));
-    if facts.alike.0 as usize >= crate::ladder::INCIDENT && (disjoint || is_environmental(facts)) {
+    if many && disjoint {
         return Blame::Infrastructure;
     }
     if facts.change.is_none() {
@@ -118,28 +119,17 @@ fn blame(facts: &Facts<'_>) -> Blame {
     if facts.executions.len() < 2 && facts.alike.1.is_none() {
         return Blame::Undecided(OpenQuestion::NotEnoughRuns);
     }
-    let unseen = match facts.meeting {
-        Some(Meeting::Disjoint { .. }) => {
-            return match passed_at_base {
-                Some(true) => Blame::Flaky(FlakyKind::Untouched),
-                _ => Blame::Undecided(OpenQuestion::BaseUnknown),
-            };
-        }
+    match facts.meeting {
+        Some(Meeting::Disjoint { .. }) if passed_at_base == Some(true) => Blame::Flaky(FlakyKind::Untouched),
+        Some(Meeting::Disjoint { .. }) => Blame::Undecided(OpenQuestion::BaseUnknown),
         Some(Meeting::Touches(files)) => {
             if !facts.lines_seen || files.iter().any(|file| file.touch != Touch::Loaded) {
-                return Blame::Regression;
+                Blame::Regression
+            } else {
+                Blame::Undecided(OpenQuestion::NotExecuted)
             }
-            OpenQuestion::NotExecuted
         }
-        Some(Meeting::Unknown { .. }) | None => OpenQuestion::DependenciesUnknown,
-    };
-    // Failing always here and passing at the base is evidence of its own, as
-    // long as what changed may matter at all.
-    let differs = passed_at_base == Some(true) && probability(facts).get() <= IMPROBABLE;
-    if differs && unseen == OpenQuestion::DependenciesUnknown {
-        Blame::Regression
-    } else {
-        Blame::Undecided(unseen)
+        Some(Meeting::Unknown { .. }) | None => Blame::Undecided(OpenQuestion::DependenciesUnknown),
     }
 }
 

@@ -180,7 +180,7 @@ impl Director for Ladder<'_> {
             && !self.is_gate_closed()
     }
 
-    fn postpone(&mut self, session: u32) -> Vec<u32> {
+    fn postpone(&mut self, session: u32, worker: &str) -> Vec<u32> {
         if self.is_gate_closed() {
             return Vec::new();
         }
@@ -189,10 +189,14 @@ impl Director for Ladder<'_> {
                 .iter()
                 .any(|execution| matches!(execution.outcome, Outcome::Crashed | Outcome::TimedOut))
         };
+        // Only where it failed: in another process it would pass for other
+        // reasons.
+        let is_there = |executions: &[Execution]| executions.iter().any(|one| one.worker == worker);
         let wanted = self.failing.iter().filter(|(test, executions)| {
             test.session == session
                 && self.climbs(**test)
                 && !dies(executions)
+                && is_there(executions)
                 && self.count(**test, Phase::Postpone) < self.settings.postponed
         });
         wanted.map(|(test, _)| test.number).collect()

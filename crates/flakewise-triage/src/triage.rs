@@ -11,7 +11,7 @@ use flakewise_model::{
     Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
-    ElsewherePlace, Execution, FreshOptions, FreshRun, Observation, RunnerError, Suite, SuiteRun, TestKey,
+    ElsewherePlace, Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey,
 };
 
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts, HashSeedFacts};
@@ -219,8 +219,10 @@ impl Climb<'_, '_> {
         let forks = if self.suite.can_fork(test.session) { settings.separate.saturating_sub(1) } else { 0 };
         for _ in 0..forks {
             self.tell(Phase::Fork, test, place, of);
-            let execution = self.suite.fork(test)?;
-            self.ladder.add(execution);
+            match self.suite.fork(test)? {
+                Ok(execution) => self.ladder.add(execution),
+                Err(trouble) => self.notice_trouble(test, "in a fork", &trouble),
+            }
             if self.ladder.is_cleared(test) {
                 return Ok(());
             }
@@ -230,10 +232,17 @@ impl Climb<'_, '_> {
         let mut processes = forks;
         while rest > 0 || (self.wants_more(test) && processes < settings.most_processes) {
             self.tell(Phase::Fresh, test, place, of);
-            let run = self.suite.fresh(test, &self.watching(other))?;
-            self.notice_trouble(&run, test);
+            let mut run = self.suite.fresh(test, &self.watching(other))?;
             self.observe(test, run.observation.as_ref());
-            self.ladder.add(run.execution);
+            if run.execution.is_err() {
+                // Watching may be what it does not bear.
+                let unwatched = FreshOptions { hash_seed: other, ..FreshOptions::default() };
+                run = self.suite.fresh(test, &unwatched)?;
+            }
+            match run.execution {
+                Ok(execution) => self.ladder.add(execution),
+                Err(trouble) => self.notice_trouble(test, "in a new process", &trouble),
+            }
             if self.ladder.is_cleared(test) {
                 return self.confirm_seed(test, other);
             }
@@ -254,8 +263,11 @@ impl Climb<'_, '_> {
         let suite = self.suite.hash_seed();
         let options = FreshOptions { hash_seed: suite, ..FreshOptions::default() };
         let run = self.suite.fresh(test, &options)?;
-        let fails_with_suite_seed = run.execution.outcome.is_failure() && run.trouble.is_none();
-        self.ladder.add(run.execution);
+        let fails_with_suite_seed =
+            run.execution.as_ref().is_ok_and(|execution| execution.outcome.is_failure());
+        if let Ok(execution) = run.execution {
+            self.ladder.add(execution);
+        }
         self.seeds.insert(test, HashSeedFacts { suite, other, fails_with_suite_seed });
         Ok(())
     }
@@ -298,11 +310,9 @@ impl Climb<'_, '_> {
         self.seen.insert(test, (meeting, lines_seen));
     }
 
-    fn notice_trouble(&mut self, run: &FreshRun, test: TestKey) {
-        if let Some(trouble) = &run.trouble {
-            let text = format!("`{}` could not be run in a new process: {trouble}", self.suite.name(test));
-            self.notices.push(Notice { text, warning: true });
-        }
+    fn notice_trouble(&mut self, test: TestKey, place: &str, trouble: &str) {
+        let text = format!("`{}` could not be run {place}: {trouble}", self.suite.name(test));
+        self.notices.push(Notice { text, warning: true });
     }
 
     /// What the failing tests do at the base: from history, or by running them
@@ -349,16 +359,14 @@ impl Climb<'_, '_> {
                 };
                 let run = self.suite.fresh(*test, &options)?;
                 // It may not exist there, or not be collectable.
-                if run.trouble.is_some() {
-                    break;
-                }
+                let Ok(execution) = run.execution else { break };
                 let own = run.observation.as_ref().and_then(|seen| loaded_from(seen, change));
                 if own.is_some() {
                     foreign = foreign.or(own);
                     break;
                 }
-                let outcome = run.execution.outcome;
-                self.ladder.add(run.execution);
+                let outcome = execution.outcome;
+                self.ladder.add(execution);
                 match outcome {
                     Outcome::Passed => {
                         facts.passed += 1;

@@ -121,6 +121,11 @@ pub(super) fn next(blame: &Blame, proofs: &[Proof]) -> String {
         Blame::Undecided(OpenQuestion::ChangeUnknown) => {
             "run again with `--base REF`; what changed since then decides"
         }
+        Blame::Undecided(OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted)
+            if passed_at_base(proofs) =>
+        {
+            "look at the change first, since it passes at the base; then outside the code"
+        }
         Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
             "run again with `--verify-base`; if it fails there too, the change is not to blame"
         }
@@ -132,6 +137,10 @@ pub(super) fn next(blame: &Blame, proofs: &[Proof]) -> String {
         }
     };
     advice.to_owned()
+}
+
+fn passed_at_base(proofs: &[Proof]) -> bool {
+    proofs.iter().any(|proof| matches!(proof, Proof::AtBase { passed, .. } if *passed > 0))
 }
 
 /// Where the change is that a regression comes from.

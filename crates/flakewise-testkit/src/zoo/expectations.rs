@@ -194,6 +194,8 @@ const UNTOUCHED: &[&str] = &[
 ];
 
 const REGRESSIONS: &[&str] = &[
+    "tests/test_dependencies.py::test_label_printer",
+    "tests/test_dependencies.py::test_opening_hours",
     "tests/checkout/test_checkout.py::test_adult",
     "tests/checkout/test_helper.py::test_discount",
     "tests/test_added.py::test_new_feature",
@@ -237,11 +239,7 @@ const OUTAGES: &[&str] = &[
     "tests/test_licence.py::test_licensed[export]",
 ];
 
-const DEPENDENCIES_UNKNOWN: &[&str] = &[
-    "tests/test_dependencies.py::test_label_printer",
-    "tests/test_dependencies.py::test_opening_hours",
-    "tests/test_dependencies.py::test_legacy_scanner",
-];
+const DEPENDENCIES_UNKNOWN: &[&str] = &["tests/test_dependencies.py::test_legacy_scanner"];
 
 const VIOLENT_TRANSIENT: &[&str] = &[
     "tests/zz_violent/test_crash.py::test_segmentation_fault_once",

@@ -44,3 +44,4 @@ fn pytest_report(day: u32, outcomes: &[(&str, char)]) -> String {
         outcomes.len()
     )
 }
+mod zoo;

@@ -9,14 +9,14 @@ DATA = os.path.join(checkout(), "shop", "data")
 
 
 def test_label_printer():
-    # undecided/dependencies-unknown: `cat` reads a data file that changed; this
-    # process never opens it. (Really a regression.)
+    # regression: `cat` reads a data file that changed; this process never opens
+    # it, but the kernel sees who does.
     text = subprocess.run(["cat", os.path.join(DATA, "labels.txt")], capture_output=True, text=True).stdout
     assert text == "fragile\n", "the label printer printed something else"
 
 
 def test_opening_hours():
-    # undecided/dependencies-unknown: likewise, with a shell.
+    # regression: likewise, with a shell.
     assert os.system(f"grep -q open=9 '{DATA}/hours.txt'") == 0, "grep did not find the opening hours"
 
 
