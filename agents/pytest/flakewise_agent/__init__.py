@@ -52,7 +52,7 @@ def _start():
         return None
     observer = None
     if role == "fresh" and job.get("observe"):
-        observer = observe.Observer(job.get("changed", ()))
+        observer = observe.Observer(job["trail"], job["changed"])
         observer.start()
     return plugin.start(role, connection, job, observer)
 

@@ -10,9 +10,9 @@ import sys
 from . import wire
 
 _fspath, _fsdecode = os.fspath, os.fsdecode
+_open, _write, _close, _fstat = os.open, os.write, os.close, os.fstat
 _getcwd = os.getcwd
 _frame = sys._getframe
-CHUNK = 400
 #: Modules through which a call only passes on its way.
 PASSING = ("os", "posixpath", "genericpath", "pathlib", "pathlib._local", "pathlib._abc", "pathlib._os")
 #: Packages that look around for their own purposes: how tests are found and
@@ -35,11 +35,54 @@ def is_machinery():
     return False
 
 
+class Trail:
+    """A file of JSON lines, written as things happen: a process that dies has
+    told all it did until then."""
+
+    def __init__(self, path):
+        self._path = path
+        self._descriptor = -1
+        self._identity = None
+        self.entries = 0
+
+    def write(self, kind, value):
+        line = (wire._encode({kind: value}) + "\n").encode()
+        try:
+            if not self._is_ours():
+                self._open()
+            if _write(self._descriptor, line) == len(line):
+                self.entries += 1
+                return
+        except OSError:
+            pass
+        # Never the number of lines there are: the trail is incomplete.
+        self.entries += 1 << 40
+
+    def _open(self):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        first = _open(self._path, flags, 0o600)
+        self._descriptor = wire._fcntl(first, wire._duplicate, wire.LOWEST_DESCRIPTOR + 1)
+        _close(first)
+        status = _fstat(self._descriptor)
+        self._identity = (status.st_dev, status.st_ino)
+
+    def _is_ours(self):
+        # Tests close descriptors that are not theirs.
+        try:
+            status = _fstat(self._descriptor)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+
 class Observer:
-    def __init__(self, changed):
-        self.sets = {"opened": set(), "listed": set(), "looked_for": set(), "imports": set(), "hidden": set()}
+    def __init__(self, trail, changed):
+        self.trail = Trail(trail)
+        self.seen = {kind: set() for kind in ("opened", "loaded", "listed", "looked_for", "imports", "hidden")}
+        self.inserted = {file: [tuple(lines) for lines in ranges] for file, ranges in changed.items()}
         self.changed = frozenset(changed)
-        self.executed = {}
+        self.lines = set()
+        self.pid = os.getpid()
         self.running = False
         self.can_see_lines = True
 
@@ -53,6 +96,13 @@ class Observer:
                 self.can_see_lines = self.monitor_lines()
             else:
                 self.can_see_lines = self.probe_lines()
+
+    def note_loaded(self):
+        """Takes note of all modules there are."""
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str):
+                self.add("loaded", file)
 
     def stop(self):
         self.running = False
@@ -71,7 +121,17 @@ class Observer:
             return
         path = self.path(value)
         if path is not None:
-            self.sets[kind].add(path)
+            self.say(kind, path)
+
+    def say(self, kind, value):
+        seen = self.seen[kind]
+        # What a forked child does is not seen, and that it was forked is told.
+        if value in seen or os.getpid() != self.pid:
+            return
+        seen.add(value)
+        running, self.running = self.running, False
+        self.trail.write(kind, wire.text(value, 4096))
+        self.running = running
 
     def audit(self, event, arguments):
         if not self.running:
@@ -79,13 +139,13 @@ class Observer:
         try:
             self.note(event, arguments)
         except Exception as error:
-            self.sets["hidden"].add("something could not be watched (%s)" % type(error).__name__)
+            self.say("hidden", "something could not be watched (%s)" % type(error).__name__)
 
     def note(self, event, arguments):
         if event == "open":
             self.add("opened", arguments[0])
         elif event == "import":
-            self.sets["imports"].add(str(arguments[0]))
+            self.say("imports", str(arguments[0]))
             if arguments[1]:
                 self.add("opened", arguments[1])
         elif event in ("os.listdir", "os.scandir", "glob.glob", "pathlib.Path.glob"):
@@ -95,9 +155,9 @@ class Observer:
         elif event in ("sqlite3.connect", "ctypes.dlopen", "os.chdir", "shutil.copyfile", "os.rename", "os.link"):
             self.add("opened", arguments[0])
         elif event in ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"):
-            self.sets["hidden"].add("it started a process (`%s`)" % wire.text(program(arguments), 80))
+            self.say("hidden", "it started a process (`%s`)" % wire.text(program(arguments), 80))
         elif event in ("os.fork", "os.forkpty", "pty.spawn"):
-            self.sets["hidden"].add("it forked")
+            self.say("hidden", "it forked")
 
     def looking(self, function):
         def look(path, *arguments, **keywords):
@@ -115,10 +175,15 @@ class Observer:
     # Lines
 
     def hit(self, file, line):
-        lines = self.executed.get(file)
-        if lines is None:
-            lines = self.executed[file] = set()
-        lines.add(line)
+        key = (file, line)
+        if key not in self.lines and os.getpid() == self.pid:
+            self.lines.add(key)
+            running, self.running = self.running, False
+            self.trail.write("executed", (wire.text(file, 4096), line))
+            self.running = running
+
+    def is_inserted(self, file, line):
+        return any(first <= line <= last for first, last in self.inserted.get(file, ()))
 
     def monitor_lines(self):
         """Line events for changed files only; everything else is left alone
@@ -135,6 +200,7 @@ class Observer:
         events = monitoring.events
         changed, hit = self.changed, self.hit
         definitions = {}
+        is_inserted = self.is_inserted
 
         def started(code, _):
             if code.co_filename in changed:
@@ -148,7 +214,7 @@ class Observer:
                 # The body of a module or class.
                 if file not in definitions:
                     definitions[file] = definition_lines(file)
-                if number in definitions[file]:
+                if number in definitions[file] and is_inserted(file, number):
                     return monitoring.DISABLE
             hit(file, number)
             return monitoring.DISABLE
@@ -177,7 +243,7 @@ class Observer:
             return compile(probed(tree, path), path, "exec", dont_inherit=True)
 
         def probed(tree, path):
-            return Probe(ast, path).visit(tree)
+            return Probe(ast, path, observer.is_inserted).visit(tree)
 
         builtins.__flakewise_hit__ = self.hit
         loader.get_code = get_code
@@ -210,21 +276,10 @@ class Observer:
     # Telling the host
 
     def report(self, connection, config):
-        loaded = set()
-        for module in list(sys.modules.values()):
-            file = getattr(module, "__file__", None)
-            if isinstance(file, str):
-                loaded.add(self.path(file))
+        self.note_loaded()
         if getattr(config, "inipath", None) is not None:
-            self.sets["opened"].add(str(config.inipath))
-        for kind, values in dict(self.sets, loaded=loaded).items():
-            values = sorted(wire.text(value, 4096) for value in values if value)
-            for begin in range(0, len(values), CHUNK):
-                connection.send({"t": "depends", "kind": kind, "values": values[begin : begin + CHUNK]})
-        for file, lines in self.executed.items():
-            lines = sorted(lines)[:20000]
-            connection.send({"t": "executed", "file": wire.text(file, 4096), "lines": lines})
-        connection.send({"t": "observed", "lines": self.can_see_lines})
+            self.say("opened", str(config.inipath))
+        connection.send({"t": "observed", "entries": self.trail.entries, "lines": self.can_see_lines})
 
 
 def program(arguments):
@@ -266,7 +321,7 @@ def definition_lines(file):
     return lines
 
 
-def Probe(ast, path):
+def Probe(ast, path, is_inserted):
     """Inserts a call before every statement."""
 
     class Transformer(ast.NodeTransformer):
@@ -285,7 +340,8 @@ def Probe(ast, path):
                 constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
                 future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
                 placed = getattr(statement, "lineno", None) is not None
-                silent = (head and place == 0 and constant) or future or is_definition(ast, statement)
+                new = is_definition(ast, statement) and is_inserted(path, statement.lineno)
+                silent = (head and place == 0 and constant) or future or new
                 if placed and not silent:
                     result.append(self.call(statement))
                 result.append(statement)

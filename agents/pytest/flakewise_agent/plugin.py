@@ -602,6 +602,9 @@ def run_job(agent):
     agent.holds_session = stays
     items = [agent.items[index] for index in job["tests"]]
     with Unseen(agent.config.pluginmanager, agent):
+        if agent.observer is not None:
+            # Now, in case the first test takes the process along.
+            agent.observer.note_loaded()
         for place, item in enumerate(items):
             following = items[place + 1] if place + 1 < len(items) else None
             attempt = agent.run_again(item, following, job["phase"])

@@ -42,7 +42,7 @@ mod message;
 
 pub use frame::{FrameError, FrameReader, LINE_LIMIT, write_message};
 pub use message::{
-    AgentPhase, DependencyKind, Hello, Job, Role, TestEnding, TestFailureMessage, ToAgent, ToHost,
+    AgentPhase, Hello, Job, Role, TestEnding, TestFailureMessage, ToAgent, ToHost, TrailEntry,
 };
 
 /// The version we speak.

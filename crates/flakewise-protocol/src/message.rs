@@ -106,22 +106,10 @@ pub enum ToHost {
         #[serde(default)]
         error: Option<String>,
     },
-    /// Part of what this process depends on.
-    Depends {
-        /// In which way.
-        kind: DependencyKind,
-        /// Absolute paths, module names or reasons.
-        values: Vec<String>,
-    },
-    /// Lines of a changed file that were executed.
-    Executed {
-        /// The file.
-        file: String,
-        /// The lines.
-        lines: Vec<u32>,
-    },
-    /// All dependencies have been told.
+    /// The trail of what this process depends on is complete.
     Observed {
+        /// How many entries it has.
+        entries: u64,
         /// Whether lines could be seen.
         lines: bool,
     },
@@ -251,22 +239,26 @@ pub struct TestFailureMessage {
     pub line: Option<u32>,
 }
 
-/// In which way a process depends on something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+/// One entry of a trail: what a process was seen to depend on. A trail is a file
+/// of JSON lines, written as things happen, so that a process that dies has told
+/// all it did.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DependencyKind {
+pub enum TrailEntry {
     /// A file it opened, or tried to.
-    Opened,
+    Opened(String),
     /// The file of a module it has loaded.
-    Loaded,
+    Loaded(String),
     /// A folder whose entries it read.
-    Listed,
+    Listed(String),
     /// A path whose existence or properties it asked for.
-    LookedFor,
+    LookedFor(String),
     /// A module it imported, or tried to.
-    Imports,
+    Imports(String),
     /// Something that hides what it depends on, in words.
-    Hidden,
+    Hidden(String),
+    /// A line of a changed file that it executed.
+    Executed(String, u32),
 }
 
 /// What the host says.
@@ -317,6 +309,9 @@ pub struct Job {
     pub stay: bool,
     /// Whether to watch what the tests depend on.
     pub observe: bool,
-    /// Changed source files whose executed lines are wanted.
-    pub changed: Vec<String>,
+    /// Where to write the trail.
+    pub trail: String,
+    /// Changed source files whose executed lines are wanted, with the lines
+    /// that were only inserted.
+    pub changed: BTreeMap<String, Vec<(u32, u32)>>,
 }

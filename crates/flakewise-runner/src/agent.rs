@@ -55,6 +55,11 @@ impl AgentFolder {
         self.folder.path().join("socket")
     }
 
+    /// Where a process leaves its trail. There is one at a time.
+    pub(crate) fn trail(&self) -> PathBuf {
+        self.folder.path().join("trail")
+    }
+
     pub(crate) fn token(&self) -> &str {
         &self.token
     }

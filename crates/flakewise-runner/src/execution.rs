@@ -76,6 +76,9 @@ pub struct Observation {
     pub executed: BTreeMap<String, BTreeSet<u32>>,
     /// Whether executed lines could be seen at all.
     pub lines_seen: bool,
+    /// Whether this is all: a process that died may have gone on to depend on
+    /// more.
+    pub complete: bool,
     /// Processes and the like, which hide what they depend on from the agent.
     pub hidden: BTreeSet<String>,
     /// Of the files the kernel was asked to watch, those that any process

@@ -16,6 +16,7 @@ use crate::RunnerError;
 use crate::execution::{Execution, Observation, TestKey};
 use crate::jobs::{JobState, Nobody};
 use crate::suite::Suite;
+use crate::trail;
 use crate::watch::Watch;
 
 /// How much of what a process printed last is kept.
@@ -31,8 +32,9 @@ pub struct FreshOptions {
     pub hash_seed: u32,
     /// Whether to watch what it depends on.
     pub observe: bool,
-    /// Source files whose executed lines are wanted, as absolute paths.
-    pub changed: Vec<String>,
+    /// Source files whose executed lines are wanted, as absolute paths, with
+    /// the lines that were only inserted.
+    pub changed: BTreeMap<String, Vec<(u32, u32)>>,
     /// Files whose opening by any process the kernel shall tell.
     pub watch: Vec<PathBuf>,
     /// Another copy of the project to run it in.
@@ -60,7 +62,7 @@ pub struct FreshRun {
     /// The execution; or why there was none, often what the process printed
     /// last.
     pub execution: Result<Execution, String>,
-    /// What it depends on; none if that could not be told to the end.
+    /// What it depends on, if that was asked.
     pub observation: Option<Observation>,
 }
 
@@ -89,6 +91,7 @@ impl Suite {
     ) -> Result<FreshRun, RunnerError> {
         let name = self.name(test).to_owned();
         let watch = Watch::new(&options.watch);
+        let trail = self.folder.trail();
         let file =
             file.map(|file| options.elsewhere.as_ref().map_or_else(|| file.to_owned(), |to| to.map(file)));
         let order = Job {
@@ -96,6 +99,7 @@ impl Suite {
             files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
             phase: Some(AgentPhase::Fresh),
             observe: options.observe,
+            trail: trail.to_string_lossy().into_owned(),
             changed: options.changed.clone(),
             ..Job::default()
         };
@@ -122,10 +126,12 @@ impl Suite {
         if let Some(trouble) = trouble.as_ref().filter(|trouble| !trouble.is_empty()) {
             state.trouble = Some(trouble.clone());
         }
-        let observation = state.observed.then(|| Observation {
-            watched: watch.and_then(Watch::finish),
-            ..std::mem::take(&mut state.observation)
+        let observation = options.observe.then(|| {
+            let mut observation = trail::read(&trail, state.observed);
+            observation.watched = watch.and_then(Watch::finish);
+            observation
         });
+        let _ = std::fs::remove_file(&trail);
         let phase = if options.elsewhere.is_some() { Phase::Base } else { Phase::Fresh };
         Ok(FreshRun { execution: state.outcome_of(test, phase), observation })
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use std::os::unix::process::ExitStatusExt as _;
 
 use flakewise_model::Phase;
-use flakewise_protocol::{AgentPhase, DependencyKind, Job, ToAgent, ToHost};
+use flakewise_protocol::{AgentPhase, Job, ToAgent, ToHost};
 
-use crate::execution::{Execution, Observation, ProcessCost, RunnerNotice, TestKey};
+use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
 use crate::suite::{Director, Suite};
 use crate::{RunnerError, processes};
 
@@ -34,8 +34,8 @@ pub(crate) struct JobState {
     pub(crate) peer: Option<usize>,
     pub(crate) pid: Option<u32>,
     pub(crate) executions: Vec<Execution>,
-    pub(crate) observation: Observation,
-    pub(crate) observed: bool,
+    /// How many entries the trail has, and whether lines could be seen.
+    pub(crate) observed: Option<(u64, bool)>,
     pub(crate) end: Option<JobEnd>,
     /// What went wrong before the test could run.
     pub(crate) trouble: Option<String>,
@@ -197,32 +197,10 @@ impl Suite {
                     self.peer_ended(|other| other.job == job && peer.is_some(), status);
                 }
             }
-            ToHost::Depends { kind, values } => {
+            ToHost::Observed { entries, lines } => {
                 let job = self.peers[place].job;
                 if let Some(state) = self.jobs.get_mut(&job) {
-                    let seen = &mut state.observation;
-                    let set = match kind {
-                        DependencyKind::Opened => &mut seen.opened,
-                        DependencyKind::Loaded => &mut seen.loaded,
-                        DependencyKind::Listed => &mut seen.listed,
-                        DependencyKind::LookedFor => &mut seen.looked_for,
-                        DependencyKind::Imports => &mut seen.imports,
-                        DependencyKind::Hidden => &mut seen.hidden,
-                    };
-                    set.extend(values);
-                }
-            }
-            ToHost::Executed { file, lines } => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.observation.executed.entry(file).or_default().extend(lines);
-                }
-            }
-            ToHost::Observed { lines } => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.observed = true;
-                    state.observation.lines_seen = lines;
+                    state.observed = Some((entries, lines));
                 }
             }
             ToHost::Trouble { text } => {

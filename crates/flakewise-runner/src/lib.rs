@@ -24,6 +24,7 @@ mod jobs;
 mod processes;
 mod suite;
 mod sys;
+mod trail;
 mod watch;
 
 pub use command::RunnerCommand;

@@ -51,6 +51,8 @@ pub struct ChangedFile {
     /// from each other. Where lines were only removed, these are the lines
     /// around. None for binary and removed files.
     pub lines: Vec<LineRange>,
+    /// Those of them that replace nothing: what is defined there is new.
+    pub inserted: Vec<LineRange>,
     /// Whether it is Python source.
     pub source: bool,
     /// The topmost folder that came or went with it, if one did.

@@ -288,7 +288,12 @@ impl Climb<'_, '_> {
         FreshOptions {
             hash_seed,
             observe: true,
-            changed: sources.map(|file| absolute(&file.path).to_string_lossy().into_owned()).collect(),
+            changed: sources
+                .map(|file| {
+                    let inserted = file.inserted.iter().map(|range| (range.first, range.last)).collect();
+                    (absolute(&file.path).to_string_lossy().into_owned(), inserted)
+                })
+                .collect(),
             watch: watched(change),
             elsewhere: None,
         }
@@ -297,14 +302,17 @@ impl Climb<'_, '_> {
     /// INTERSECT.
     fn observe(&mut self, test: TestKey, observation: Option<&Observation>) {
         let Some(change) = self.context.change else { return };
+        let unknown =
+            Meeting::Unknown { reason: "its process did not live to tell all it depends on".to_owned() };
         let meeting = match observation {
             Some(observation) => {
                 let file = self.suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
-                intersect(change, &dependencies(change, observation, file))
+                let meeting = intersect(change, &dependencies(change, observation, file));
+                // What was touched before it died was touched.
+                let is_enough = observation.complete || matches!(meeting, Meeting::Touches(_));
+                if is_enough { meeting } else { unknown }
             }
-            None => {
-                Meeting::Unknown { reason: "its process did not live to tell what it depends on".to_owned() }
-            }
+            None => unknown,
         };
         let lines_seen = observation.is_some_and(|observation| observation.lines_seen);
         self.seen.insert(test, (meeting, lines_seen));

@@ -92,17 +92,20 @@ pub(super) fn collect(
     let files = all.into_values().map(|entry| {
         let path = String::from_utf8_lossy(&entry.path).into_owned();
         let extension = Path::new(&path).extension();
-        let lines = match entry.shape {
-            Shape::File if entry.kind == ChangeKind::Deleted => Vec::new(),
-            Shape::File if whole.contains(&entry.path) => vec![LineRange::ALL],
+        let Lines { changed, inserted } = match entry.shape {
+            Shape::File if entry.kind == ChangeKind::Deleted => Lines::default(),
+            Shape::File if whole.contains(&entry.path) => {
+                Lines { changed: vec![LineRange::ALL], inserted: vec![LineRange::ALL] }
+            }
             Shape::File => lines.remove(&entry.path).unwrap_or_default(),
-            Shape::Symlink | Shape::Folder => Vec::new(),
+            Shape::Symlink | Shape::Folder => Lines::default(),
         };
         ChangedFile {
             lossy: std::str::from_utf8(&entry.path).is_err(),
             kind: entry.kind,
             shape: entry.shape,
-            lines,
+            lines: changed,
+            inserted,
             source: entry.shape != Shape::Folder && extension.is_some_and(|extension| extension == "py"),
             folder: folders.moved(&entry).map(|folder| String::from_utf8_lossy(folder).into_owned()),
             path,
@@ -149,19 +152,30 @@ fn is_ours(path: &[u8]) -> bool {
     path.split(|&byte| byte == b'/').any(|part| part == b".flakewise")
 }
 
+/// The lines of one file.
+#[derive(Default)]
+struct Lines {
+    changed: Vec<LineRange>,
+    inserted: Vec<LineRange>,
+}
+
 fn lines(
     git: &Git,
     base: &str,
     all: &BTreeMap<Vec<u8>, Entry>,
-) -> Result<HashMap<Vec<u8>, Vec<LineRange>>, ChangeError> {
-    let mut lines: HashMap<Vec<u8>, Vec<LineRange>> = HashMap::new();
+) -> Result<HashMap<Vec<u8>, Lines>, ChangeError> {
+    let mut lines: HashMap<Vec<u8>, Lines> = HashMap::new();
     if all.is_empty() {
         return Ok(lines);
     }
     git.stream(&[&DIFF[..], &PATCH, &[base, "--"]].concat(), |input| {
-        patch::read(input, |path, range| {
+        patch::read(input, |path, range, is_inserted| {
             if all.contains_key(path) {
-                patch::push(lines.entry(path.to_vec()).or_default(), range);
+                let lines = lines.entry(path.to_vec()).or_default();
+                patch::push(&mut lines.changed, range);
+                if is_inserted && lines.inserted.len() < patch::MOST_RANGES {
+                    lines.inserted.push(range);
+                }
             }
         })
     })?;

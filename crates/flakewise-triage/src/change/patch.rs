@@ -16,8 +16,8 @@ const LONGEST_HEADER: usize = 1 << 15;
 pub(super) const MOST_RANGES: usize = 4096;
 
 /// Reads a patch without context and hands over each range with its file's
-/// path in the new version.
-pub(super) fn read(input: &mut dyn BufRead, mut found: impl FnMut(&[u8], LineRange)) -> io::Result<()> {
+/// path in the new version, and whether it was only inserted.
+pub(super) fn read(input: &mut dyn BufRead, mut found: impl FnMut(&[u8], LineRange, bool)) -> io::Result<()> {
     let mut line = Vec::new();
     let mut path = None;
     let (mut removed, mut added) = (0_u64, 0_u64);
@@ -38,7 +38,7 @@ pub(super) fn read(input: &mut dyn BufRead, mut found: impl FnMut(&[u8], LineRan
         } else if let Some(hunk) = hunk(&line) {
             (removed, added) = (hunk.removed, hunk.added);
             if let Some(path) = &path {
-                found(path, hunk.lines());
+                found(path, hunk.lines(), hunk.removed == 0 && hunk.added > 0);
             }
         }
     }
@@ -151,7 +151,7 @@ mod tests {
 
     fn ranges(patch: &str) -> Vec<(String, u32, u32)> {
         let mut all = Vec::new();
-        read(&mut patch.as_bytes(), |path, range| {
+        read(&mut patch.as_bytes(), |path, range, _| {
             all.push((String::from_utf8_lossy(path).into_owned(), range.first, range.last));
         })
         .expect("memory can be read");
@@ -220,7 +220,7 @@ mod tests {
         #[test]
         fn no_bytes_stop_the_reader(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..400)) {
             let patch = [b"diff --git a/x b/x\n+++ b/x\n@@ -1,3 +1,2 @@\n".as_slice(), &bytes].concat();
-            read(&mut patch.as_slice(), |_, range| assert!(1 <= range.first && range.first <= range.last))
+            read(&mut patch.as_slice(), |_, range, _| assert!(1 <= range.first && range.first <= range.last))
                 .expect("memory can be read");
         }
     }

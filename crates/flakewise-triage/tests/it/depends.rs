@@ -16,6 +16,7 @@ fn changed(kind: ChangeKind, path: &str) -> ChangedFile {
         kind,
         shape: Shape::File,
         lines: if kind == Deleted { vec![] } else { vec![LineRange { first: 3, last: 5 }] },
+        inserted: vec![],
         source: std::path::Path::new(path).extension().is_some_and(|extension| extension == "py"),
         folder: None,
     }
