@@ -239,7 +239,7 @@ def environment(minor, name, requirements):
 
 
 def sdist(name, version):
-    """The unpacked source of a release, which nobody may write to."""
+    """A release: its unpacked source, which nobody may write to, and a wheel of it."""
     place = root() / "suites" / f"bench-{name}-{version}"
     with entry(place) as folder:
         if folder:
@@ -248,7 +248,10 @@ def sdist(name, version):
                 command([*_pip(), "download", "--quiet", "--no-deps", "--no-binary", name, "--dest", scratch,
                          f"{name}=={version}"])
                 [archive] = pathlib.Path(scratch).glob("*.tar.gz")
+                # From the archive, not from the tree: a build writes where it is.
+                command([*_pip(), "wheel", "--quiet", "--no-deps", "--wheel-dir", folder / "wheel", archive])
                 with tarfile.open(archive) as tar:
-                    tar.extractall(folder)
-    [tree] = [child for child in place.iterdir() if child.is_dir()]
-    return tree
+                    tar.extractall(folder / "source")
+    [tree] = (place / "source").iterdir()
+    [wheel] = (place / "wheel").iterdir()
+    return tree, wheel
