@@ -67,7 +67,7 @@ REAL = {
         Real("pyramid", "2.1", ("webtest", "zope.component"), ("3.10", "3.11", "3.12", "3.13", "3.14")),
         # With the brokers' libraries that its tests cannot be collected without;
         # the tests of the other brokers are skipped.
-        Real("kombu", "5.7.0", ("hypothesis<7", "Pyro4", "pytest-freezer", "boto3", "azure-storage-queue",
+        Real("kombu", "5.7.0", ("hypothesis<7", "Pyro4", "pytest-freezer", "boto3", "pycurl", "azure-storage-queue",
                                 "azure-identity", "google-cloud-pubsub", "google-cloud-monitoring", "redis", "PyYAML",
                                 "msgpack", "sqlalchemy"), ("3.10", "3.11", "3.12", "3.13", "3.14")),
     )
