@@ -34,13 +34,13 @@ def _start():
             environment.pop(name, None)
         else:
             environment[name] = original
-    from . import observe, plugin, wire
+    from . import plugin, wire
 
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    sys.path[:] = [entry for entry in sys.path if entry != folder]
     role = variables.get("FLAKEWISE_AGENT_ROLE", "main")
     connection = wire.Connection(path, token)
     facts = plugin.facts(variables)
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    facts["path"] = [entry for entry in facts["path"] if entry != folder]
     if role == "main":
         facts["env"] = {wire.text(name): wire.text(value) for name, value in environment.items()}
     try:
@@ -52,8 +52,12 @@ def _start():
         return None
     observer = None
     if role == "fresh" and job.get("observe"):
+        from . import observe
+
         observer = observe.Observer(job["trail"], job["changed"])
         observer.start()
+    # Nobody else may import us.
+    sys.path[:] = [entry for entry in sys.path if entry != folder]
     return plugin.start(role, connection, job, observer)
 
 

@@ -40,6 +40,11 @@ impl<R: Read> FrameReader<R> {
         Self { stream: BufReader::new(stream), line: Vec::new() }
     }
 
+    /// Whether a message can be had without asking the stream.
+    pub fn has_buffered(&self) -> bool {
+        self.stream.buffer().contains(&b'\n')
+    }
+
     /// The next message; none at the end of the stream. A last line without an
     /// end was cut off by the death of its writer, and does not count.
     pub fn next_message(&mut self) -> Result<Option<ToHost>, FrameError> {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use flakewise_protocol::{FrameReader, Hello, ToHost, VERSION};
+use flakewise_protocol::{FrameReader, Hello, Role, ToHost, VERSION};
 
 use crate::RunnerError;
 use crate::agent::AgentFolder;
@@ -20,6 +20,11 @@ use crate::sys::{self, Waited};
 const QUEUE: usize = 64;
 /// Whoever connects must say who it is within this time.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long we let the suite's messages gather. To be woken for each would cost
+/// a suite of quick tests several per cent; it waits for us only when a test has
+/// failed.
+const LAZINESS: Duration = Duration::from_millis(10);
 
 /// Something that happened.
 #[derive(Debug)]
@@ -122,10 +127,15 @@ fn listen(connection: u32, stream: UnixStream, token: &str, sender: &SyncSender<
         return;
     }
     let _ = reading.set_read_timeout(None);
+    let lazy = hello.role == Role::Main;
     if sender.send(Event::Connected { connection, hello, stream }).is_err() {
         return;
     }
-    while let Ok(Some(message)) = frames.next_message() {
+    loop {
+        if lazy && !frames.has_buffered() {
+            std::thread::sleep(LAZINESS);
+        }
+        let Ok(Some(message)) = frames.next_message() else { break };
         if sender.send(Event::Message { connection, message }).is_err() {
             return;
         }
