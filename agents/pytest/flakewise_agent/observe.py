@@ -40,7 +40,7 @@ class Trail:
     told all it did until then."""
 
     def __init__(self, path):
-        self._path = path
+        self.path = path
         self._descriptor = -1
         self._identity = None
         self.entries = 0
@@ -60,7 +60,7 @@ class Trail:
 
     def _open(self):
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        first = _open(self._path, flags, 0o600)
+        first = _open(self.path, flags, 0o600)
         self._descriptor = wire._fcntl(first, wire._duplicate, wire.LOWEST_DESCRIPTOR + 1)
         _close(first)
         status = _fstat(self._descriptor)
@@ -96,6 +96,11 @@ class Observer:
                 self.can_see_lines = self.monitor_lines()
             else:
                 self.can_see_lines = self.probe_lines()
+
+    def branch(self, number):
+        """For a fork: what it does is told in a trail of its own."""
+        self.pid = os.getpid()
+        self.trail = Trail("%s.%d" % (self.trail.path, number))
 
     def note_loaded(self):
         """Takes note of all modules there are."""

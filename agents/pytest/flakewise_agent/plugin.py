@@ -11,7 +11,7 @@ import pytest
 
 from . import wire
 
-_clock = time.perf_counter_ns
+_clock, _sleep = time.perf_counter_ns, time.sleep
 _fork, _exit, _getpid, _setsid, _setpgid = os.fork, os._exit, os.getpid, os.setsid, os.setpgid
 _wait4, _waitpid, _nohang = os.wait4, os.waitpid, os.WNOHANG
 _select = select.select
@@ -400,6 +400,9 @@ class Main(Agent):
     def pytest_runtestloop(self, session):
         option = session.config.option
         blocked = session.testsfailed and not option.continue_on_collection_errors
+        if option.collectonly and not blocked:
+            self.send_tests(self.take_items(session))
+            self.connection.send({"t": "ready", "forks": False, "root": wire.text(session.config.rootpath)})
         if blocked or option.collectonly or self.connection.lost:
             yield
             return
@@ -587,11 +590,13 @@ class Zygote:
             _waitpid(child, 0)
 
     def kill_everything(self):
+        """The host was killed: what it cannot do any more is done here."""
         self.kill_children()
         try:
             os.killpg(self.suite_group, signal.SIGKILL)
         except OSError:
             pass
+        self.connection.remove_folder()
 
 
 def run_job(agent):
@@ -623,6 +628,16 @@ def run_job(agent):
 Agent.run_job = run_job
 
 
+def ends(child, limit):
+    """Whether a child ends within so many seconds."""
+    deadline = _clock() + limit * 1e9
+    while _clock() < deadline:
+        if _waitpid(child, _nohang)[0]:
+            return True
+        _sleep(0.001)
+    return False
+
+
 class Fresh(Agent):
     """A new interpreter for a few tests."""
 
@@ -649,12 +664,38 @@ class Fresh(Agent):
                 found[name] = item
         items[:] = [found[name] for name in self.job["names"] if name in found]
 
+    def observe_each(self):
+        """Runs every test in a fork of its own, each with a trail of its own
+        that continues ours."""
+        observer = self.observer
+        observer.note_loaded()
+        for number, item in enumerate(self.items):
+            child = _fork()
+            if child == 0:
+                try:
+                    _setpgid(0, 0)
+                    self.connection.lost = True
+                    observer.branch(number)
+                    self.run_again(item, None, "fresh")
+                    observer.note_loaded()
+                    observer.trail.write("outcome", "told")
+                finally:
+                    _exit(0)
+            if not ends(child, self.job["limit"]):
+                os.killpg(child, signal.SIGKILL)
+                _waitpid(child, 0)
+        observer.stop()
+        observer.report(self.connection, self.config)
+        self.connection.close()
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
         try:
             names = self.take_items(session)
             self.send_tests(names)
-            if names:
+            if names and self.job.get("each"):
+                self.observe_each()
+            elif names:
                 self.job["tests"] = list(range(len(names)))
                 self.run_job()
             else:

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 import socket
 
 PROTOCOL = (1, 0)
@@ -136,6 +137,12 @@ class Connection:
                 self.lost = True
             self._unread += data
         return None
+
+    def remove_folder(self):
+        """Removes the host's private folder, if the host cannot any more."""
+        folder = os.path.dirname(self._path)
+        if os.path.basename(folder).startswith("flakewise-"):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def fileno(self):
         """For waiting until there is something to receive."""

@@ -259,6 +259,8 @@ pub enum TrailEntry {
     Hidden(String),
     /// A line of a changed file that it executed.
     Executed(String, u32),
+    /// The last entry of a trail that ends in good order.
+    Outcome(String),
 }
 
 /// What the host says.
@@ -289,6 +291,7 @@ pub enum ToAgent {
 
 /// What a process is for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of a wire format")]
 pub struct Job {
     /// Its number, which the process names in its hello.
     pub job: u32,
@@ -309,6 +312,11 @@ pub struct Job {
     pub stay: bool,
     /// Whether to watch what the tests depend on.
     pub observe: bool,
+    /// Whether to run each test in a fork and leave a trail for each, named by
+    /// the test's number after a dot.
+    pub each: bool,
+    /// How many seconds each of those may take.
+    pub limit: u64,
     /// Where to write the trail.
     pub trail: String,
     /// Changed source files whose executed lines are wanted, with the lines

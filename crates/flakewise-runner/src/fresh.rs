@@ -109,7 +109,16 @@ impl Suite {
             numbers: [(name, test.number)].into(),
             ..JobState::default()
         };
-        let (job, printed) = self.start_fresh(order, state, options.hash_seed, options.elsewhere.as_ref())?;
+        let started = self.start_fresh(order, state, options.hash_seed, options.elsewhere.as_ref());
+        let (job, printed) = match started {
+            Ok(started) => started,
+            // A test may have removed the folder it would start in.
+            Err(RunnerError::Start { program, source }) => {
+                let execution = Err(format!("`{program}` could not be started: {source}"));
+                return Ok(FreshRun { execution, observation: None });
+            }
+            Err(error) => return Err(error),
+        };
         let began = Instant::now();
         self.finish_job(job, &mut Nobody)?;
         let mut state = self.jobs.remove(&job).unwrap_or_default();
@@ -134,6 +143,53 @@ impl Suite {
         let _ = std::fs::remove_file(&trail);
         let phase = if options.elsewhere.is_some() { Phase::Base } else { Phase::Fresh };
         Ok(FreshRun { execution: state.outcome_of(test, phase), observation })
+    }
+
+    /// Watches what each of some tests of one file depends on: in a new process
+    /// that collects the file, each in a fork.
+    pub fn observe_each(
+        &mut self,
+        tests: &[TestKey],
+        options: &FreshOptions,
+    ) -> Result<Vec<(TestKey, Observation)>, RunnerError> {
+        let Some(first) = tests.first() else { return Ok(Vec::new()) };
+        let session = first.session as usize;
+        let names: Vec<String> = tests.iter().map(|test| self.name(*test).to_owned()).collect();
+        let file = self.sessions[session].file_of(&names[0]);
+        let trail = self.folder.trail();
+        let order = Job {
+            names: names.clone(),
+            files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
+            phase: Some(AgentPhase::Fresh),
+            observe: true,
+            each: true,
+            limit: self.options.test_timeout.as_secs().max(1),
+            trail: trail.to_string_lossy().into_owned(),
+            changed: options.changed.clone(),
+            ..Job::default()
+        };
+        let state = JobState {
+            session: first.session,
+            worker: self.worker(session, "watched"),
+            numbers: names.iter().cloned().zip(tests.iter().map(|test| test.number)).collect(),
+            patient: true,
+            ..JobState::default()
+        };
+        let (job, _) = self.start_fresh(order, state, options.hash_seed, None)?;
+        self.finish_job(job, &mut Nobody)?;
+        let state = self.jobs.remove(&job).unwrap_or_default();
+        let parent = trail::read(&trail, state.observed);
+        let _ = std::fs::remove_file(&trail);
+        let mut found = Vec::new();
+        for (number, name) in state.names.iter().enumerate() {
+            let own = trail.with_extension(number.to_string());
+            let observation = trail::joined(&parent, trail::read(&own, None));
+            let _ = std::fs::remove_file(&own);
+            if let Some(test) = names.iter().position(|other| other == name) {
+                found.push((tests[test], observation));
+            }
+        }
+        Ok(found)
     }
 
     /// Goes on with a suite in a new process.

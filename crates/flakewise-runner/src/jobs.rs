@@ -37,6 +37,8 @@ pub(crate) struct JobState {
     /// How many entries the trail has, and whether lines could be seen.
     pub(crate) observed: Option<(u64, bool)>,
     pub(crate) end: Option<JobEnd>,
+    /// Whether it runs many tests, and may take its time.
+    pub(crate) patient: bool,
     /// What went wrong before the test could run.
     pub(crate) trouble: Option<String>,
 }
@@ -163,7 +165,7 @@ impl Suite {
             }
             // A suite that goes on is limited test by test.
             let state = &self.jobs[&job];
-            let idle = state.peer.is_none_or(|peer| !self.peers[peer].in_suite);
+            let idle = !state.patient && state.peer.is_none_or(|peer| !self.peers[peer].in_suite);
             if idle
                 && began.elapsed() > limit + self.start_allowance(job)
                 && let Some(pid) = state.pid

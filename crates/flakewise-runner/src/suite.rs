@@ -54,6 +54,8 @@ pub struct SuiteOptions {
     pub hash_seed: u32,
     /// Whether what the runner prints goes to stderr, because stdout is wanted.
     pub output_to_stderr: bool,
+    /// Whether to find the tests and run none.
+    pub collect_only: bool,
 }
 
 /// A suite under way. When it is dropped, every process it started is ended.
@@ -137,7 +139,12 @@ impl Suite {
         let mut process = Command::new(&command.program);
         process
             .args(&command.arguments)
-            .envs(folder.variables("main", 0, "", old))
+            .envs(folder.variables(
+                "main",
+                0,
+                if options.collect_only { " --collect-only -q" } else { "" },
+                old,
+            ))
             .env("PYTHONHASHSEED", hash_seed.to_string())
             .stdin(Stdio::null())
             // A test that kills its group must not kill us.
@@ -202,7 +209,16 @@ impl Suite {
         }
     }
 
-    /// The names of a session's tests, by number.
+    /// All tests that were found.
+    pub fn tests(&self) -> Vec<TestKey> {
+        let numbers = |(session, state): (u32, &Session)| {
+            (0..u32::try_from(state.names.len()).unwrap_or(u32::MAX))
+                .map(move |number| TestKey { session, number })
+        };
+        (0_u32..).zip(&self.sessions).flat_map(numbers).collect()
+    }
+
+    /// A test's name, as its runner gives it.
     pub fn name(&self, test: TestKey) -> &str {
         &self.sessions[test.session as usize].names[test.number as usize]
     }

@@ -29,10 +29,32 @@ pub(crate) fn read(path: &Path, told: Option<(u64, bool)>) -> Observation {
             TrailEntry::Imports(name) => seen.imports.insert(name),
             TrailEntry::Hidden(reason) => seen.hidden.insert(reason),
             TrailEntry::Executed(path, line) => seen.executed.entry(path).or_default().insert(line),
+            TrailEntry::Outcome(_) => std::mem::replace(&mut seen.complete, true),
         };
     }
-    seen.complete = told.is_some_and(|(entries, _)| entries == count);
+    seen.complete |= told.is_some_and(|(entries, _)| entries == count);
     seen
+}
+
+/// What a fork depends on: what its parent did, and its own.
+pub(crate) fn joined(parent: &Observation, own: Observation) -> Observation {
+    let join = |one: &std::collections::BTreeSet<String>, other| one.union(&other).cloned().collect();
+    let mut executed = parent.executed.clone();
+    for (file, lines) in own.executed {
+        executed.entry(file).or_default().extend(lines);
+    }
+    Observation {
+        opened: join(&parent.opened, own.opened),
+        loaded: join(&parent.loaded, own.loaded),
+        listed: join(&parent.listed, own.listed),
+        looked_for: join(&parent.looked_for, own.looked_for),
+        imports: join(&parent.imports, own.imports),
+        hidden: join(&parent.hidden, own.hidden),
+        executed,
+        lines_seen: parent.lines_seen,
+        complete: parent.complete && own.complete,
+        watched: None,
+    }
 }
 
 #[cfg(test)]

@@ -15,9 +15,11 @@ mod git;
 mod judge;
 mod ladder;
 mod triage;
+mod watch;
 
 pub use base::BaseTree;
 pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, Versions, triage};
+pub use watch::meetings;

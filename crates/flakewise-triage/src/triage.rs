@@ -2,7 +2,6 @@
 //! and the report.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,12 +15,11 @@ use flakewise_runner::{
 
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts, HashSeedFacts};
 use crate::ladder::Ladder;
-use crate::{BaseTree, Change, Dependencies, Meeting, intersect};
+use crate::watch::{loaded_from, meeting, watching};
+use crate::{BaseTree, Change, Meeting};
 
 /// How often a test is tried at the base before it is called broken there.
 const BASE_TRIES: u32 = 2;
-/// More changed files than this are not watched one by one.
-const MOST_WATCHED: usize = 4096;
 
 /// How far to climb.
 #[derive(Clone, Debug)]
@@ -280,39 +278,19 @@ impl Climb<'_, '_> {
     }
 
     fn watching(&self, hash_seed: u32) -> FreshOptions {
-        let Some(change) = self.context.change else {
-            return FreshOptions { hash_seed, ..FreshOptions::default() };
-        };
-        let sources = change.files.iter().filter(|file| file.source);
-        let absolute = |path: &str| change.root.join(path);
-        FreshOptions {
-            hash_seed,
-            observe: true,
-            changed: sources
-                .map(|file| {
-                    let inserted = file.inserted.iter().map(|range| (range.first, range.last)).collect();
-                    (absolute(&file.path).to_string_lossy().into_owned(), inserted)
-                })
-                .collect(),
-            watch: watched(change),
-            elsewhere: None,
+        match self.context.change {
+            Some(change) => watching(change, hash_seed),
+            None => FreshOptions { hash_seed, ..FreshOptions::default() },
         }
     }
 
     /// INTERSECT.
     fn observe(&mut self, test: TestKey, observation: Option<&Observation>) {
         let Some(change) = self.context.change else { return };
-        let unknown =
-            Meeting::Unknown { reason: "its process did not live to tell all it depends on".to_owned() };
+        let file = self.suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
         let meeting = match observation {
-            Some(observation) => {
-                let file = self.suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
-                let meeting = intersect(change, &dependencies(change, observation, file));
-                // What was touched before it died was touched.
-                let is_enough = observation.complete || matches!(meeting, Meeting::Touches(_));
-                if is_enough { meeting } else { unknown }
-            }
-            None => unknown,
+            Some(observation) => meeting(change, observation, file),
+            None => Meeting::Unknown { reason: "it could not be run where it is watched".to_owned() },
         };
         let lines_seen = observation.is_some_and(|observation| observation.lines_seen);
         self.seen.insert(test, (meeting, lines_seen));
@@ -652,63 +630,4 @@ fn exit(suite_run: &SuiteRun, failures: &[TestFailure], complete: bool, tolerate
     } else {
         BuildExit { runner, code, reason: ExitReason::NotFlaky }
     }
-}
-
-/// The files whose opening the kernel shall tell: what changed, and the byte
-/// code that stands for changed sources.
-fn watched(change: &Change) -> Vec<PathBuf> {
-    if change.files.len() > MOST_WATCHED {
-        return Vec::new();
-    }
-    let mut files = Vec::new();
-    for file in &change.files {
-        let path = change.root.join(&file.path);
-        if let (true, Some(stem), Some(folder)) = (file.source, path.file_stem(), path.parent()) {
-            let prefix = format!("{}.", stem.to_string_lossy());
-            let cached = std::fs::read_dir(folder.join("__pycache__")).into_iter().flatten().flatten();
-            files.extend(
-                cached
-                    .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
-                    .map(|entry| entry.path()),
-            );
-        }
-        files.push(path);
-    }
-    files
-}
-
-/// What a process was seen to depend on, in the words of [`intersect`].
-fn dependencies(change: &Change, seen: &Observation, test: Option<String>) -> Dependencies {
-    let mut opened = seen.opened.clone();
-    let mut hidden: Vec<String> = seen.hidden.iter().cloned().collect();
-    if let Some(watched) = &seen.watched {
-        opened.extend(watched.iter().cloned());
-        // The kernel saw every file that exists and was opened, by whomever.
-        // It did not see who looked for files that came or went.
-        let came_or_went = |kind| !matches!(kind, crate::ChangeKind::Modified);
-        if change.files.len() <= MOST_WATCHED && !change.files.iter().any(|file| came_or_went(file.kind)) {
-            hidden.clear();
-        }
-    }
-    Dependencies {
-        test,
-        opened,
-        loaded: seen.loaded.clone(),
-        listed: seen.listed.clone(),
-        looked_for: seen.looked_for.clone(),
-        imports: seen.imports.clone(),
-        executed: seen.executed.clone(),
-        config: std::collections::BTreeSet::new(),
-        hidden,
-    }
-}
-
-/// A source file of the work tree that a process at the base has loaded.
-fn loaded_from(seen: &Observation, change: &Change) -> Option<String> {
-    let root = format!("{}/", change.root.to_string_lossy());
-    let own = seen.loaded.iter().filter_map(|file| file.strip_prefix(&root));
-    // Environments are often kept inside the project.
-    own.filter(|file| !file.contains("site-packages/") && !file.contains("lib/python"))
-        .map(str::to_owned)
-        .next()
 }

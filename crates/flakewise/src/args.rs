@@ -42,6 +42,30 @@ pub(crate) enum Command {
     Show(ShowArguments),
     Sql(SqlArguments),
     Maintain(MaintainArguments),
+    #[command(subcommand, hide = true)]
+    Debug(DebugCommand),
+}
+
+/// Looks inside, for those who work on Flakewise.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DebugCommand {
+    Meetings(MeetingsArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Say for every test how it meets the change, as JSON",
+    long_about = "Say for every test how it meets the change, as JSON.",
+    after_help = "Examples:\n  flakewise debug meetings --base HEAD^ -- pytest"
+)]
+pub(crate) struct MeetingsArguments {
+    /// The command that runs the tests, after `--`
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+
+    /// Revision to compare with
+    #[arg(long, value_name = "REF")]
+    pub(crate) base: Option<String>,
 }
 
 /// Where the history is.

@@ -126,10 +126,7 @@ pub(super) fn next(blame: &Blame, proofs: &[Proof]) -> String {
         {
             "look at the change first, since it passes at the base; then outside the code"
         }
-        Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
-            "run again with `--verify-base`; if it fails there too, the change is not to blame"
-        }
-        Blame::Undecided(OpenQuestion::NotExecuted) => {
+        Blame::Undecided(OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted) => {
             "run again with `--verify-base`; if it fails there too, the change is not to blame"
         }
         Blame::Undecided(OpenQuestion::NotEnoughRuns) => {

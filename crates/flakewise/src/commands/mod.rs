@@ -1,5 +1,6 @@
 //! One module per command: call the crates that know, print what they say.
 
+mod debug;
 mod ingest;
 #[cfg(feature = "history")]
 mod maintain;
@@ -11,7 +12,7 @@ mod show;
 #[cfg(feature = "history")]
 mod sql;
 
-use crate::args::Command;
+use crate::args::{Command, DebugCommand};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::printer::Printer;
@@ -20,6 +21,7 @@ use crate::printer::Printer;
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::ExitCode, ExpectedError> {
     let code: Result<ExitCode, ExpectedError> = match command {
         Command::Run(arguments) => return run::run(&arguments, printer),
+        Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         #[cfg(feature = "history")]
         Command::Report(arguments) => report::report(&arguments, printer),

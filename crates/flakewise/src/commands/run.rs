@@ -43,6 +43,7 @@ pub(crate) fn run(
         test_timeout: arguments.test_timeout,
         hash_seed: hash_seed(seed),
         output_to_stderr: arguments.format != RunFormat::Text,
+        collect_only: false,
     };
     let settings = settings(arguments, seed);
     let started = chrono::Utc::now();
@@ -79,7 +80,11 @@ pub(crate) fn run(
     }
     let triaged = triaged?;
     let delivery = match &sender {
-        Some(sender) => deliver(sender, &triaged, change.as_ref(), printer)?,
+        Some(sender) => deliver(sender, &triaged, change.as_ref(), printer).unwrap_or_else(|error| {
+            // Not even the spool would take it. The answer stands all the same.
+            printer.warning(&format!("this run could not be kept: {error}"));
+            Delivery::default()
+        }),
         None => Delivery::default(),
     };
     for (format, path) in &arguments.write {

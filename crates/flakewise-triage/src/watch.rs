@@ -1,0 +1,123 @@
+//! INTERSECT: how to watch a test, and how what was seen meets the change.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use flakewise_model::Phase;
+use flakewise_runner::{FreshOptions, Observation, RunnerError, Suite, TestKey};
+
+use crate::{Change, Dependencies, Meeting, Progress, intersect};
+
+/// More changed files than this are not watched one by one.
+const MOST_WATCHED: usize = 4096;
+
+/// The files whose opening the kernel shall tell: what changed, and the byte
+/// code that stands for changed sources.
+fn watched(change: &Change) -> Vec<PathBuf> {
+    if change.files.len() > MOST_WATCHED {
+        return Vec::new();
+    }
+    let mut files = Vec::new();
+    for file in &change.files {
+        let path = change.root.join(&file.path);
+        if let (true, Some(stem), Some(folder)) = (file.source, path.file_stem(), path.parent()) {
+            let prefix = format!("{}.", stem.to_string_lossy());
+            let cached = std::fs::read_dir(folder.join("__pycache__")).into_iter().flatten().flatten();
+            files.extend(
+                cached
+                    .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+                    .map(|entry| entry.path()),
+            );
+        }
+        files.push(path);
+    }
+    files
+}
+
+/// How to watch a test so that it can be compared with a change.
+pub(crate) fn watching(change: &Change, hash_seed: u32) -> FreshOptions {
+    let sources = change.files.iter().filter(|file| file.source);
+    let absolute = |path: &str| change.root.join(path);
+    FreshOptions {
+        hash_seed,
+        observe: true,
+        changed: sources
+            .map(|file| {
+                let inserted = file.inserted.iter().map(|range| (range.first, range.last)).collect();
+                (absolute(&file.path).to_string_lossy().into_owned(), inserted)
+            })
+            .collect(),
+        watch: watched(change),
+        elsewhere: None,
+    }
+}
+
+/// Says for every test how it meets a change, without judging anything.
+pub fn meetings(
+    suite: &mut Suite,
+    change: &Change,
+    progress: &dyn Fn(Progress<'_>),
+) -> Result<Vec<(String, Meeting)>, RunnerError> {
+    let mut files: BTreeMap<(u32, String), Vec<TestKey>> = BTreeMap::new();
+    for test in suite.tests() {
+        let file = suite.name(test).split("::").next().unwrap_or_default().to_owned();
+        files.entry((test.session, file)).or_default().push(test);
+    }
+    let mut found = Vec::new();
+    let (options, of) = (watching(change, suite.hash_seed()), files.len());
+    for (place, ((_, file), tests)) in files.iter().enumerate() {
+        progress(Progress::Separate { phase: Phase::Fresh, name: file, place, of });
+        for (test, seen) in suite.observe_each(tests, &options)? {
+            let file = suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
+            found.push((suite.name(test).to_owned(), meeting(change, &seen, file)));
+        }
+    }
+    Ok(found)
+}
+
+/// INTERSECT, for what was seen.
+pub(crate) fn meeting(change: &Change, seen: &Observation, test: Option<String>) -> Meeting {
+    let meeting = intersect(change, &dependencies(change, seen, test));
+    // What was touched before a process died was touched.
+    if seen.complete || matches!(meeting, Meeting::Touches(_)) {
+        meeting
+    } else {
+        Meeting::Unknown { reason: "its process did not live to tell all it depends on".to_owned() }
+    }
+}
+
+/// What a process was seen to depend on, in the words of [`intersect`].
+fn dependencies(change: &Change, seen: &Observation, test: Option<String>) -> Dependencies {
+    let mut opened = seen.opened.clone();
+    let mut hidden: Vec<String> = seen.hidden.iter().cloned().collect();
+    if let Some(watched) = &seen.watched {
+        opened.extend(watched.iter().cloned());
+        // The kernel saw every file that exists and was opened, by whomever.
+        // It did not see who looked for files that came or went.
+        let came_or_went = |kind| !matches!(kind, crate::ChangeKind::Modified);
+        if change.files.len() <= MOST_WATCHED && !change.files.iter().any(|file| came_or_went(file.kind)) {
+            hidden.clear();
+        }
+    }
+    Dependencies {
+        test,
+        opened,
+        loaded: seen.loaded.clone(),
+        listed: seen.listed.clone(),
+        looked_for: seen.looked_for.clone(),
+        imports: seen.imports.clone(),
+        executed: seen.executed.clone(),
+        config: std::collections::BTreeSet::new(),
+        hidden,
+    }
+}
+
+/// A source file of the work tree that a process at the base has loaded.
+pub(crate) fn loaded_from(seen: &Observation, change: &Change) -> Option<String> {
+    let root = format!("{}/", change.root.to_string_lossy());
+    let own = seen.loaded.iter().filter_map(|file| file.strip_prefix(&root));
+    // Environments are often kept inside the project.
+    own.filter(|file| !file.contains("site-packages/") && !file.contains("lib/python"))
+        .map(str::to_owned)
+        .next()
+}

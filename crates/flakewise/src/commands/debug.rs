@@ -1,0 +1,85 @@
+//! `flakewise debug`: looks inside, for benches and those who work on Flakewise.
+
+use std::path::Path;
+use std::time::Duration;
+
+use flakewise_model::Touch;
+use flakewise_runner::{Director, Execution, RunnerCommand, Suite, SuiteOptions};
+use flakewise_triage::{Change, Meeting, Progress};
+
+use crate::args::MeetingsArguments;
+use crate::context::variable;
+use crate::error::ExpectedError;
+use crate::exit_code::ExitCode;
+use crate::printer::Printer;
+
+/// Says for every test how it meets the change.
+pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let Some(command) = RunnerCommand::new(&arguments.command)? else {
+        unreachable!("the argument parser requires a command");
+    };
+    let change = Change::discover(Path::new("."), arguments.base.as_deref(), variable)?;
+    let Some(change) = change else { return Ok(ExitCode::NothingFound) };
+    let options = SuiteOptions {
+        test_timeout: Duration::from_mins(1),
+        hash_seed: 1,
+        output_to_stderr: true,
+        collect_only: true,
+    };
+    let bar = printer.spinner("watching");
+    let mut suite = Suite::start(&command, options)?;
+    suite.run(&mut Nobody)?;
+    let found = flakewise_triage::meetings(&mut suite, &change, &|progress| {
+        if let Progress::Separate { name, place, of, .. } = progress {
+            bar.set_message(format!("{}/{of} {name}", place + 1));
+        }
+    })?;
+    drop(suite);
+    bar.finish_and_clear();
+    let tests: Vec<_> = found.iter().map(|(name, meeting)| described(name, meeting)).collect();
+    let files: Vec<_> = change.files.iter().map(|file| file.path.as_str()).collect();
+    let report = serde_json::json!({ "base": change.base, "changed": files, "tests": tests });
+    printer.data(&format!("{report:#}\n"))?;
+    Ok(ExitCode::Success)
+}
+
+fn described(name: &str, meeting: &Meeting) -> serde_json::Value {
+    match meeting {
+        Meeting::Disjoint { dependencies } => {
+            serde_json::json!({ "name": name, "meeting": "disjoint", "dependencies": dependencies })
+        }
+        Meeting::Unknown { reason } => {
+            serde_json::json!({ "name": name, "meeting": "unknown", "reason": reason })
+        }
+        Meeting::Touches(files) => {
+            let how = |touch: &Touch| match touch {
+                Touch::Executed(_) => "executed",
+                Touch::Loaded => "loaded",
+                Touch::Opened => "opened",
+                Touch::LookedFor => "looked-for",
+            };
+            let files: Vec<_> = files
+                .iter()
+                .map(|file| serde_json::json!({ "path": file.path, "touch": how(&file.touch) }))
+                .collect();
+            serde_json::json!({ "name": name, "meeting": "touches", "files": files })
+        }
+    }
+}
+
+/// Runs nothing again.
+struct Nobody;
+
+impl Director for Nobody {
+    fn collected(&mut self, _: u32, _: &[String]) {}
+    fn ended(&mut self, _: &Execution) {}
+    fn again(&mut self, _: &Execution) -> bool {
+        false
+    }
+    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
+        Vec::new()
+    }
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
