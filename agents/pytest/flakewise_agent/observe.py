@@ -100,6 +100,7 @@ class Observer:
     def branch(self, number):
         """For a fork: what it does is told in a trail of its own."""
         self.pid = os.getpid()
+        self.running = True
         self.trail = Trail("%s.%d" % (self.trail.path, number))
 
     def note_loaded(self):

@@ -669,6 +669,8 @@ class Fresh(Agent):
         that continues ours."""
         observer = self.observer
         observer.note_loaded()
+        # That we fork is not the tests' doing.
+        observer.stop()
         for number, item in enumerate(self.items):
             child = _fork()
             if child == 0:
@@ -684,7 +686,6 @@ class Fresh(Agent):
             if not ends(child, self.job["limit"]):
                 os.killpg(child, signal.SIGKILL)
                 _waitpid(child, 0)
-        observer.stop()
         observer.report(self.connection, self.config)
         self.connection.close()
 
