@@ -35,6 +35,7 @@ const RATE: (f64, f64) = (1.3, 3.0);
 const UNSEEN_REGRESSION: f64 = 0.02;
 /// The same if it loads changed files and runs none of what changed in them.
 const UNEXECUTED_REGRESSION: f64 = 0.2;
+
 /// Everything there is to know about a failing test.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
@@ -56,6 +57,13 @@ pub(crate) struct Facts<'a> {
     pub(crate) gate: Option<(u64, u64)>,
     /// What the history knows.
     pub(crate) past: Option<crate::Past>,
+}
+
+impl Facts<'_> {
+    /// Executions that were not skipped.
+    fn ran(&self) -> impl Iterator<Item = &Execution> {
+        self.executions.iter().filter(|execution| execution.outcome != Outcome::Skipped)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +124,7 @@ fn blame(facts: &Facts<'_>) -> Blame {
     if facts.change.is_none() {
         return Blame::Undecided(OpenQuestion::ChangeUnknown);
     }
-    if facts.executions.len() < 2 && facts.alike.1.is_none() {
+    if facts.ran().count() < 2 && facts.alike.1.is_none() {
         return Blame::Undecided(OpenQuestion::NotEnoughRuns);
     }
     match facts.meeting {
@@ -136,25 +144,22 @@ fn blame(facts: &Facts<'_>) -> Blame {
 /// The kind of flake that a pass proves, named by its rung.
 fn proved(facts: &Facts<'_>) -> Option<FlakyKind> {
     let place = facts.executions.iter().position(|execution| execution.outcome == Outcome::Passed)?;
-    let before = &facts.executions[..place];
+    let failed_in = |phases: &[Phase]| {
+        let failed = facts.executions[..place].iter().filter(|execution| execution.outcome.is_failure());
+        failed.filter(|execution| phases.contains(&execution.phase)).count()
+    };
     // A process that died tells nothing about the state the test ran in; nor
     // does a single failure.
-    let shared = before
-        .iter()
-        .filter(|execution| matches!(execution.phase, Phase::First | Phase::Rerun | Phase::Postpone))
-        .count();
+    let shared = failed_in(&[Phase::First, Phase::Rerun, Phase::Postpone]);
     Some(match facts.executions[place].phase {
         Phase::Postpone => FlakyKind::Bursty,
         Phase::Fork if shared >= 2 => FlakyKind::StateDependent,
-        Phase::Fresh => {
-            let forked = before.iter().any(|execution| execution.phase == Phase::Fork);
-            match facts.hash_seed {
-                Some(seed) if seed.fails_with_suite_seed => FlakyKind::HashSeed,
-                _ if forked => FlakyKind::ProcessDependent,
-                _ if shared >= 2 => FlakyKind::StateDependent,
-                _ => FlakyKind::Transient,
-            }
-        }
+        Phase::Fresh => match facts.hash_seed {
+            Some(seed) if seed.fails_with_suite_seed => FlakyKind::HashSeed,
+            _ if failed_in(&[Phase::Fork]) > 0 => FlakyKind::ProcessDependent,
+            _ if shared >= 2 => FlakyKind::StateDependent,
+            _ => FlakyKind::Transient,
+        },
         _ => FlakyKind::Transient,
     })
 }
@@ -244,11 +249,11 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
             proofs.push(Proof::HashSeed { failing: seed.suite, passing: seed.other });
         }
     } else {
-        let mut workers: Vec<_> = facts.executions.iter().map(|execution| &execution.worker).collect();
+        let mut workers: Vec<_> = facts.ran().map(|execution| &execution.worker).collect();
         workers.sort();
         workers.dedup();
         proofs.push(Proof::AlwaysFailed {
-            attempts: count(facts.executions.len()),
+            attempts: count(facts.ran().count()),
             processes: count(workers.len()),
         });
     }
@@ -292,7 +297,11 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
 
 #[cfg(test)]
 mod tests {
+    use flakewise_model::TouchedFile;
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::testing::{execution, of_kind};
 
     #[test]
     fn four_failures_in_a_row_leave_little_room_for_a_flake() {
@@ -307,5 +316,332 @@ mod tests {
         let alone = posterior(0.5, 4, 0, 1.0).get();
         assert!(posterior(0.5, 4, 2, 1.0).get() < alone);
         assert!(posterior(0.5, 4, 0, UNSEEN_REGRESSION).get() > 0.5);
+    }
+
+    /// E[θᵏ(1 − θ)ᵐ] by adding up the area below the density.
+    fn integrated(failures: i32, passes: i32) -> f64 {
+        const STEPS: u32 = 20_000;
+        let (a, b) = RATE;
+        let (mut above, mut below) = (0.0, 0.0);
+        for step in 0..STEPS {
+            let rate = (f64::from(step) + 0.5) / f64::from(STEPS);
+            let density = rate.powf(a - 1.0) * (1.0 - rate).powf(b - 1.0);
+            below += density;
+            above += density * rate.powi(failures) * (1.0 - rate).powi(passes);
+        }
+        above / below
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_formula_is_the_integral(
+            prior in 0.01_f64..0.99,
+            failures in 0_i32..12,
+            passes in 0_i32..12,
+            regression in 0.01_f64..=1.0,
+        ) {
+            let flaky = prior * integrated(failures, passes);
+            let expected = flaky / (flaky + (1.0 - prior) * regression);
+            let said = posterior(prior, failures.unsigned_abs(), passes.unsigned_abs(), regression).get();
+            prop_assert!((said - expected).abs() < 1e-4, "{said} for {expected}");
+        }
+
+        #[test]
+        fn every_failure_and_every_pass_at_the_base_makes_a_flake_less_likely(
+            prior in 0.01_f64..0.99,
+            failures in 0_u32..2000,
+            passes in 0_u32..2000,
+            regression in 0.01_f64..=1.0,
+        ) {
+            let here = posterior(prior, failures, passes, regression);
+            prop_assert!(posterior(prior, failures + 1, passes, regression) <= here);
+            prop_assert!(posterior(prior, failures, passes + 1, regression) <= here);
+            prop_assert!(posterior(prior, failures, passes, regression / 2.0) >= here);
+            prop_assert!((0.0..=1.0).contains(&here.get()));
+        }
+    }
+
+    /// [`Facts`] that own what they are about.
+    #[derive(Clone, Debug)]
+    struct Case {
+        executions: Vec<Execution>,
+        meeting: Option<Meeting>,
+        lines_seen: bool,
+        /// How many files changed.
+        changed: Option<u32>,
+        base: Option<(u32, u32)>,
+        fails_with_suite_seed: Option<bool>,
+        alike: u32,
+        stands_for: bool,
+        gate: bool,
+        mixed: Option<u64>,
+    }
+
+    impl Case {
+        /// A test that failed on every rung, in code that did not change.
+        fn new(executions: &[(Phase, Outcome)]) -> Self {
+            Self {
+                executions: executions
+                    .iter()
+                    .map(|(phase, outcome)| execution(0, *phase, *outcome))
+                    .collect(),
+                meeting: Some(Meeting::Disjoint { dependencies: 7 }),
+                lines_seen: true,
+                changed: Some(2),
+                base: None,
+                fails_with_suite_seed: None,
+                alike: 1,
+                stands_for: false,
+                gate: false,
+                mixed: None,
+            }
+        }
+
+        fn judge(&self) -> FailureVerdict {
+            judge(&Facts {
+                executions: &self.executions,
+                meeting: self.meeting.as_ref(),
+                lines_seen: self.lines_seen,
+                change: self.changed.map(|files| ChangeFacts { base: "abc", files }),
+                base: self.base.map(|(passed, failed)| BaseFacts { passed, failed, source: BaseSource::Run }),
+                hash_seed: self.fails_with_suite_seed.map(|fails_with_suite_seed| HashSeedFacts {
+                    suite: 1,
+                    other: 2,
+                    fails_with_suite_seed,
+                }),
+                alike: (self.alike, self.stands_for.then_some("test_a.py::test_a")),
+                gate: self.gate.then_some((40, 50)),
+                past: self.mixed.map(|mixed| crate::Past { failures: 3, revisions: 2, mixed }),
+            })
+        }
+
+        fn blame(&self) -> Blame {
+            self.judge().blame
+        }
+    }
+
+    const FAILED_THROUGHOUT: [(Phase, Outcome); 5] = [
+        (Phase::First, Outcome::Failed),
+        (Phase::Rerun, Outcome::Failed),
+        (Phase::Postpone, Outcome::Failed),
+        (Phase::Fork, Outcome::Failed),
+        (Phase::Fresh, Outcome::Failed),
+    ];
+
+    fn touches(touch: Touch) -> Option<Meeting> {
+        Some(Meeting::Touches(vec![TouchedFile { path: "a.py".to_owned(), touch }]))
+    }
+
+    fn unknown() -> Option<Meeting> {
+        Some(Meeting::Unknown { reason: "it starts `git`".to_owned() })
+    }
+
+    #[test]
+    fn the_rung_that_clears_a_failure_names_its_kind() {
+        let kind = |failures: &[Phase], passes, seed| {
+            let failures = failures.iter().map(|phase| (*phase, Outcome::Failed));
+            let executions: Vec<_> = failures.chain([(passes, Outcome::Passed)]).collect();
+            Case { fails_with_suite_seed: seed, ..Case::new(&executions) }.blame().detail()
+        };
+        use Phase::{First, Fork, Fresh, Postpone, Rerun};
+        assert_eq!(kind(&[First], Rerun, None), Some("transient"));
+        assert_eq!(kind(&[First, Rerun], Rerun, None), Some("transient"));
+        assert_eq!(kind(&[First, Rerun], Postpone, None), Some("bursty"));
+        assert_eq!(kind(&[First, Rerun, Postpone], Fork, None), Some("state-dependent"));
+        assert_eq!(kind(&[First], Fork, None), Some("transient"), "one failure says little of state");
+        assert_eq!(kind(&[First, Rerun], Fresh, None), Some("state-dependent"), "no fork was possible");
+        assert_eq!(kind(&[First, Rerun, Postpone, Fork], Fresh, None), Some("process-dependent"));
+        assert_eq!(kind(&[First, Rerun, Postpone, Fork], Fresh, Some(false)), Some("process-dependent"));
+        assert_eq!(kind(&[First, Rerun, Postpone, Fork], Fresh, Some(true)), Some("hash-seed"));
+        assert_eq!(kind(&[First], Fresh, None), Some("transient"));
+    }
+
+    #[test]
+    fn what_never_passes_is_judged_by_the_change() {
+        let case = Case::new(&FAILED_THROUGHOUT);
+        let with = |meeting, base| Case { meeting, base, ..case.clone() }.blame();
+        let disjoint = || Some(Meeting::Disjoint { dependencies: 7 });
+        let passed = Some((1, 0));
+        assert_eq!(with(disjoint(), passed), Blame::Flaky(FlakyKind::Untouched));
+        assert_eq!(with(disjoint(), None), Blame::Undecided(OpenQuestion::BaseUnknown));
+        assert_eq!(with(disjoint(), Some((0, 2))), Blame::BrokenBefore);
+        assert_eq!(with(disjoint(), Some((1, 1))), Blame::Flaky(FlakyKind::Transient));
+        assert_eq!(with(unknown(), passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
+        assert_eq!(with(None, passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
+        assert_eq!(with(touches(Touch::Executed(vec![3])), None), Blame::Regression);
+        assert_eq!(with(touches(Touch::Opened), passed), Blame::Regression);
+        assert_eq!(with(touches(Touch::Loaded), None), Blame::Undecided(OpenQuestion::NotExecuted));
+        let unseen = Case { meeting: touches(Touch::Loaded), lines_seen: false, ..case.clone() };
+        assert_eq!(unseen.blame(), Blame::Regression);
+        let nothing_changed = Case { changed: Some(0), ..case.clone() };
+        assert_eq!(nothing_changed.blame(), Blame::BrokenBefore);
+        let without_git = Case { changed: None, meeting: None, ..case.clone() };
+        assert_eq!(without_git.blame(), Blame::Undecided(OpenQuestion::ChangeUnknown));
+        let gated = Case { gate: true, base: passed, ..case };
+        assert_eq!(gated.blame(), Blame::Undecided(OpenQuestion::TooManyFailures));
+    }
+
+    #[test]
+    fn many_that_fail_of_the_world_around_them_are_one_outage() {
+        let case = Case::new(&FAILED_THROUGHOUT);
+        let refused =
+            case.executions.iter().cloned().map(|one| of_kind("ConnectionRefusedError", one)).collect();
+        let outage = Case { executions: refused, alike: 5, meeting: touches(Touch::Opened), ..case.clone() };
+        assert_eq!(outage.blame(), Blame::Infrastructure);
+        assert_eq!(Case { alike: 4, ..outage }.blame(), Blame::Regression);
+        // Many that fail alike and depend on nothing that changed.
+        assert_eq!(Case { alike: 5, ..case }.blame(), Blame::Infrastructure);
+    }
+
+    #[test]
+    fn a_skip_is_no_run() {
+        let skipped = [
+            (Phase::First, Outcome::Failed),
+            (Phase::Fork, Outcome::Skipped),
+            (Phase::Fresh, Outcome::Skipped),
+        ];
+        let verdict = Case { meeting: touches(Touch::Opened), ..Case::new(&skipped) }.judge();
+        assert_eq!(verdict.blame, Blame::Undecided(OpenQuestion::NotEnoughRuns));
+        assert_eq!(verdict.proofs[0], Proof::AlwaysFailed { attempts: 1, processes: 1 });
+    }
+
+    fn case() -> impl Strategy<Value = Case> {
+        let outcome = || {
+            proptest::sample::select(vec![
+                Outcome::Failed,
+                Outcome::Failed,
+                Outcome::Failed,
+                Outcome::Errored,
+                Outcome::Crashed,
+                Outcome::TimedOut,
+                Outcome::Skipped,
+                Outcome::Passed,
+            ])
+        };
+        let rungs = || {
+            proptest::sample::subsequence(
+                vec![Phase::Rerun, Phase::Postpone, Phase::Fork, Phase::Fresh, Phase::Fresh],
+                0..=5,
+            )
+        };
+        let kind = proptest::sample::select(vec!["AssertionError", "socket.gaierror"]);
+        let executions =
+            (rungs(), proptest::collection::vec(outcome(), 5), kind).prop_map(|(phases, outcomes, kind)| {
+                let rest = phases.into_iter().zip(outcomes);
+                std::iter::once((Phase::First, Outcome::Failed))
+                    .chain(rest)
+                    .map(|(phase, outcome)| of_kind(kind, execution(0, phase, outcome)))
+                    .collect::<Vec<_>>()
+            });
+        let meeting = proptest::sample::select(vec![
+            None,
+            unknown(),
+            Some(Meeting::Disjoint { dependencies: 7 }),
+            touches(Touch::Loaded),
+            touches(Touch::Opened),
+            touches(Touch::Executed(vec![3])),
+        ]);
+        let change = proptest::option::of(0_u32..3);
+        let base = proptest::option::of(proptest::sample::select(vec![(1, 0), (0, 2), (3, 1)]));
+        let others = (1_u32..8, any::<bool>(), proptest::bool::weighted(0.1), proptest::option::of(0_u64..2));
+        (executions, meeting, any::<bool>(), change, base, any::<Option<bool>>(), others).prop_map(
+            |(executions, meeting, lines_seen, changed, base, fails_with_suite_seed, others)| {
+                let (alike, stands_for, gate, mixed) = others;
+                Case {
+                    executions,
+                    // Both need a change to be compared with.
+                    meeting: meeting.filter(|_| changed.is_some()),
+                    base: base.filter(|_| changed.is_some()),
+                    lines_seen,
+                    changed,
+                    fails_with_suite_seed,
+                    alike,
+                    stands_for: stands_for && alike >= 5,
+                    gate,
+                    mixed,
+                }
+            },
+        )
+    }
+
+    /// One rule per line: the first line
+    /// whose conditions hold is the verdict.
+    fn oracle(case: &Case) -> Blame {
+        let failed =
+            |phase: Phase| case.executions.iter().any(|one| one.phase == phase && one.outcome.is_failure());
+        let first_pass =
+            case.executions.iter().find(|one| one.outcome == Outcome::Passed).map(|one| one.phase);
+        let ran = case.executions.iter().filter(|one| one.outcome != Outcome::Skipped).count();
+        let together = failed(Phase::Rerun) || failed(Phase::Postpone);
+        let disjoint = matches!(case.meeting, Some(Meeting::Disjoint { .. }));
+        let only_loaded = case.meeting == touches(Touch::Loaded) && case.lines_seen;
+        let touched = matches!(case.meeting, Some(Meeting::Touches(_)));
+        let base_passed = case.base.is_some_and(|(passed, _)| passed > 0);
+        let base_failed = case.base.is_some_and(|(_, failed)| failed > 0);
+        let outage = case.executions[0]
+            .failure
+            .as_ref()
+            .is_some_and(|failure| failure.kind.as_deref() == Some("socket.gaierror"));
+        let fresh = first_pass == Some(Phase::Fresh);
+        let rules = [
+            (first_pass == Some(Phase::Rerun), Blame::Flaky(FlakyKind::Transient)),
+            (first_pass == Some(Phase::Postpone), Blame::Flaky(FlakyKind::Bursty)),
+            (first_pass == Some(Phase::Fork) && together, Blame::Flaky(FlakyKind::StateDependent)),
+            (fresh && case.fails_with_suite_seed == Some(true), Blame::Flaky(FlakyKind::HashSeed)),
+            (fresh && failed(Phase::Fork), Blame::Flaky(FlakyKind::ProcessDependent)),
+            (fresh && together, Blame::Flaky(FlakyKind::StateDependent)),
+            (first_pass.is_some(), Blame::Flaky(FlakyKind::Transient)),
+            (case.gate, Blame::Undecided(OpenQuestion::TooManyFailures)),
+            (case.alike >= 5 && outage, Blame::Infrastructure),
+            (base_passed && base_failed, Blame::Flaky(FlakyKind::Transient)),
+            (base_failed, Blame::BrokenBefore),
+            (!base_passed && case.changed == Some(0), Blame::BrokenBefore),
+            (case.alike >= 5 && disjoint, Blame::Infrastructure),
+            (case.changed.is_none(), Blame::Undecided(OpenQuestion::ChangeUnknown)),
+            (ran < 2 && !case.stands_for, Blame::Undecided(OpenQuestion::NotEnoughRuns)),
+            (disjoint && base_passed, Blame::Flaky(FlakyKind::Untouched)),
+            (disjoint, Blame::Undecided(OpenQuestion::BaseUnknown)),
+            (only_loaded, Blame::Undecided(OpenQuestion::NotExecuted)),
+            (touched, Blame::Regression),
+            (true, Blame::Undecided(OpenQuestion::DependenciesUnknown)),
+        ];
+        rules.into_iter().find(|(holds, _)| *holds).map(|(_, blame)| blame).expect("the last rule holds")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn the_judge_is_the_oracle(case in case()) {
+            prop_assert_eq!(case.blame(), oracle(&case));
+        }
+
+        #[test]
+        fn nothing_is_called_flaky_or_to_blame_without_proof(case in case()) {
+            let verdict = case.judge();
+            let passed = case.executions.iter().any(|one| one.outcome == Outcome::Passed);
+            let mixed_at_base = case.base.is_some_and(|(passed, failed)| passed > 0 && failed > 0);
+            let disjoint = matches!(case.meeting, Some(Meeting::Disjoint { .. }));
+            let passed_at_base = case.base.is_some_and(|(passed, _)| passed > 0);
+            match &verdict.blame {
+                Blame::Flaky(FlakyKind::Untouched) => prop_assert!(!passed && disjoint && passed_at_base),
+                Blame::Flaky(_) => prop_assert!(passed || mixed_at_base),
+                Blame::Regression => {
+                    prop_assert!(!passed && matches!(case.meeting, Some(Meeting::Touches(_))));
+                }
+                _ => prop_assert!(!passed),
+            }
+            if case.gate && !passed {
+                prop_assert_eq!(&verdict.blame, &Blame::Undecided(OpenQuestion::TooManyFailures));
+            }
+            let says_passed =
+                verdict.proofs.iter().any(|proof| matches!(proof, Proof::PassedAgain { .. }));
+            let says_failed =
+                verdict.proofs.iter().any(|proof| matches!(proof, Proof::AlwaysFailed { .. }));
+            prop_assert_eq!((says_passed, says_failed), (passed, !passed));
+            prop_assert_eq!(verdict.flaky == Probability::ONE, verdict.blame.is_proved_flaky());
+        }
     }
 }

@@ -215,3 +215,347 @@ impl Ladder<'_> {
         place < INCIDENT || tests.iter().any(|other| self.is_cleared(*other))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{execution, of_kind, on};
+
+    fn settings(immediate: u32, postponed: u32, max_failures: Option<u64>) -> TriageSettings {
+        TriageSettings {
+            immediate,
+            postponed,
+            separate: 2,
+            max_failure_ratio: 0.01,
+            max_failures,
+            confidence: None,
+            most_processes: 50,
+            verify_base: false,
+            tolerate_flaky: false,
+            seed: 1,
+        }
+    }
+
+    fn key(number: u32) -> TestKey {
+        TestKey { session: 0, number }
+    }
+
+    /// What a made-up test does.
+    #[derive(Clone, Debug)]
+    struct Behaviour {
+        /// What its failures look like.
+        look: &'static str,
+        /// Which of its executions pass; those after fail.
+        passes: Vec<bool>,
+        /// Whether its first failure takes the process along.
+        crashes: bool,
+    }
+
+    impl Behaviour {
+        fn fails(look: &'static str) -> Self {
+            Self { look, passes: Vec::new(), crashes: false }
+        }
+
+        fn passes_at(look: &'static str, attempt: usize) -> Self {
+            let mut passes = vec![false; attempt];
+            passes[attempt - 1] = true;
+            Self { look, passes, crashes: false }
+        }
+    }
+
+    /// The same answers from nothing but the list of what happened, looked
+    /// through from the start each time.
+    struct Oracle<'a> {
+        settings: &'a TriageSettings,
+        selected: u64,
+        /// Failures as they were first heard of, and executions that ended.
+        heard: Vec<Execution>,
+        ended: Vec<Execution>,
+    }
+
+    impl Oracle<'_> {
+        fn passed(&self, test: TestKey) -> bool {
+            self.ended.iter().any(|one| one.test == test && one.outcome == Outcome::Passed)
+        }
+
+        /// Groups of failing tests: alike if kind and outcome are, and a dead
+        /// process is like no other.
+        fn incidents(&self) -> Vec<(Option<String>, Vec<TestKey>)> {
+            let mut groups: Vec<(Option<String>, Vec<TestKey>)> = Vec::new();
+            for failure in &self.heard {
+                if groups.iter().any(|(_, tests)| tests.contains(&failure.test)) {
+                    continue;
+                }
+                let look = match failure.outcome {
+                    Outcome::Crashed | Outcome::TimedOut => None,
+                    _ => failure.failure.as_ref().and_then(|failure| failure.kind.clone()),
+                };
+                match groups.iter_mut().find(|(other, _)| look.is_some() && *other == look) {
+                    Some((_, tests)) => tests.push(failure.test),
+                    None => groups.push((look, vec![failure.test])),
+                }
+            }
+            groups
+        }
+
+        fn gate_is_closed(&self) -> bool {
+            let most = self.settings.max_failures.unwrap_or_else(|| (self.selected / 100).max(10));
+            let open = self
+                .incidents()
+                .into_iter()
+                .filter(|(_, tests)| !tests.iter().all(|test| self.passed(*test)));
+            open.count() as u64 > most
+        }
+
+        fn again(&self, failing: &Execution) -> bool {
+            let reruns = |one: &&Execution| one.test == failing.test && one.phase == Phase::Rerun;
+            let used = self.ended.iter().chain([failing]).filter(reruns).count();
+            let (_, tests) = self
+                .incidents()
+                .into_iter()
+                .find(|(_, tests)| tests.contains(&failing.test))
+                .expect("it was heard of");
+            let is_early = tests[..tests.len().min(5)].contains(&failing.test);
+            failing.phase != Phase::Postpone
+                && used < self.settings.immediate as usize
+                && (is_early || tests.iter().any(|test| self.passed(*test)))
+                && !self.gate_is_closed()
+        }
+
+        fn postpone(&self, worker: &str) -> Vec<u32> {
+            let mut wanted = Vec::new();
+            for (_, tests) in self.incidents() {
+                let stand_back = tests.len() >= 5 && !tests.iter().any(|test| self.passed(*test));
+                let climbing = if stand_back { &tests[..1] } else { &tests[..] };
+                for test in climbing {
+                    let own: Vec<_> = self.ended.iter().filter(|one| one.test == *test).collect();
+                    let died = own.iter().any(|one| one.outcome == Outcome::Crashed);
+                    let here = own.iter().any(|one| one.worker == worker && one.outcome.is_failure());
+                    let used = own.iter().filter(|one| one.phase == Phase::Postpone).count();
+                    let open = used < self.settings.postponed as usize;
+                    if !self.passed(*test) && !died && here && open {
+                        wanted.push(test.number);
+                    }
+                }
+            }
+            wanted.sort_unstable();
+            if self.gate_is_closed() { Vec::new() } else { wanted }
+        }
+    }
+
+    /// A suite of made-up tests, run as the runner runs it: every question is
+    /// put to the ladder and to the oracle.
+    struct Stage<'a> {
+        ladder: Ladder<'a>,
+        oracle: Oracle<'a>,
+        behaviours: &'a [Behaviour],
+        worker: String,
+    }
+
+    impl Stage<'_> {
+        /// Runs a test once; whether it shall run again at once.
+        fn attempt(&mut self, number: u32, phase: Phase) -> bool {
+            let behaviour = &self.behaviours[number as usize];
+            let before = self.oracle.ended.iter().filter(|one| one.test == key(number)).count();
+            let outcome = match behaviour.passes.get(before) {
+                Some(true) => Outcome::Passed,
+                _ if behaviour.crashes && phase == Phase::First => Outcome::Crashed,
+                _ => Outcome::Failed,
+            };
+            let execution = on(&self.worker, of_kind(behaviour.look, execution(number, phase, outcome)));
+            if outcome.is_failure() {
+                self.oracle.heard.push(execution.clone());
+            }
+            let mut again = false;
+            if outcome == Outcome::Failed {
+                again = self.ladder.again(&execution);
+                assert_eq!(again, self.oracle.again(&execution), "again of {number} in {phase:?}");
+            }
+            self.ladder.ended(&execution);
+            self.oracle.ended.push(execution);
+            assert_eq!(self.ladder.is_gate_closed(), self.oracle.gate_is_closed(), "the gate");
+            again
+        }
+
+        fn suite(&mut self) {
+            for number in 0_u32.. {
+                if number as usize == self.behaviours.len() {
+                    break;
+                }
+                let mut again = self.attempt(number, Phase::First);
+                while again {
+                    again = self.attempt(number, Phase::Rerun);
+                }
+                let died = self.oracle.ended.last().is_some_and(|one| one.outcome == Outcome::Crashed);
+                if died {
+                    let goes_on = self.ladder.goes_on();
+                    assert_eq!(goes_on, !self.oracle.gate_is_closed());
+                    if !goes_on {
+                        return;
+                    }
+                    self.worker = format!("continued-{number}");
+                }
+            }
+            loop {
+                let wanted = self.ladder.postpone(0, &self.worker);
+                assert_eq!(wanted, self.oracle.postpone(&self.worker), "postponed in {}", self.worker);
+                if wanted.is_empty() {
+                    return;
+                }
+                for number in wanted {
+                    assert!(!self.attempt(number, Phase::Postpone), "nothing is run again at once here");
+                }
+            }
+        }
+    }
+
+    /// Runs a suite; all executions in order.
+    fn run(behaviours: &[Behaviour], settings: &TriageSettings) -> Vec<Execution> {
+        let names = vec![String::new(); behaviours.len()];
+        let mut ladder = Ladder::new(settings, &|_| {});
+        ladder.collected(0, &names);
+        let selected = names.len() as u64;
+        let oracle = Oracle { settings, selected, heard: Vec::new(), ended: Vec::new() };
+        let mut stage = Stage { ladder, oracle, behaviours, worker: "main".to_owned() };
+        stage.suite();
+        for test in stage.ladder.failing().keys() {
+            assert_eq!(stage.ladder.is_cleared(*test), stage.oracle.passed(*test));
+        }
+        stage.oracle.ended
+    }
+
+    /// `0:first:F` for every execution.
+    fn told(executions: &[Execution]) -> Vec<String> {
+        let outcome = |outcome| match outcome {
+            Outcome::Passed => 'P',
+            Outcome::Crashed => 'C',
+            _ => 'F',
+        };
+        let line =
+            |one: &Execution| format!("{}:{}:{}", one.test.number, one.phase.name(), outcome(one.outcome));
+        executions.iter().map(line).collect()
+    }
+
+    fn behaviour() -> impl Strategy<Value = Behaviour> {
+        let look =
+            proptest::sample::select(vec!["KeyError", "KeyError", "KeyError", "OSError", "ValueError"]);
+        let passes = proptest::collection::vec(proptest::bool::weighted(0.3), 0..5);
+        (look, passes, proptest::bool::weighted(0.1)).prop_map(|(look, passes, crashes)| Behaviour {
+            look,
+            passes,
+            crashes,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_ladder_is_the_oracle(
+            behaviours in proptest::collection::vec(behaviour(), 0..16),
+            immediate in 0_u32..3,
+            postponed in 0_u32..3,
+            max_failures in proptest::option::of(0_u64..5),
+        ) {
+            let executions = run(&behaviours, &settings(immediate, postponed, max_failures));
+            for test in executions.iter().map(|one| one.test).collect::<BTreeSet<_>>() {
+                let own: Vec<_> = executions.iter().filter(|one| one.test == test).collect();
+                let (last, before) = own.split_last().expect("it ran");
+                prop_assert!(before.iter().all(|one| one.outcome != Outcome::Passed), "climbed after a pass");
+                let of = |phase| own.iter().filter(|one| one.phase == phase).count();
+                prop_assert!(of(Phase::First) == 1 && of(Phase::Rerun) <= immediate as usize);
+                prop_assert!(of(Phase::Postpone) <= postponed as usize);
+                if last.phase == Phase::Postpone {
+                    prop_assert!(own.iter().all(|one| one.worker == last.worker), "postponed elsewhere");
+                    prop_assert!(own.iter().all(|one| one.outcome != Outcome::Crashed), "a crash postponed");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_test_leaves_the_ladder_at_its_first_pass() {
+        let executions = run(&[Behaviour::passes_at("KeyError", 2)], &settings(3, 3, None));
+        assert_eq!(told(&executions), ["0:first:F", "0:rerun:P"]);
+        let executions = run(&[Behaviour::fails("KeyError")], &settings(2, 1, None));
+        assert_eq!(told(&executions), ["0:first:F", "0:rerun:F", "0:rerun:F", "0:postpone:F"]);
+    }
+
+    #[test]
+    fn a_test_is_postponed_only_in_the_process_it_failed_in() {
+        let crash = Behaviour { crashes: true, ..Behaviour::fails("OSError") };
+        let suite = [Behaviour::fails("KeyError"), crash, Behaviour::fails("ValueError")];
+        let executions = run(&suite, &settings(0, 1, None));
+        assert_eq!(told(&executions), ["0:first:F", "1:first:C", "2:first:F", "2:postpone:F"]);
+    }
+
+    #[test]
+    fn of_many_that_fail_alike_one_climbs_for_all() {
+        let suite = vec![Behaviour::fails("KeyError"); 6];
+        let postponed = |executions: &[Execution]| {
+            let told = told(executions);
+            told.into_iter().filter(|line| line.contains("postpone")).collect::<Vec<_>>()
+        };
+        assert_eq!(postponed(&run(&suite[..4], &settings(0, 1, None))).len(), 4);
+        assert_eq!(postponed(&run(&suite, &settings(0, 1, None))), ["0:postpone:F"]);
+        let mut suite = suite;
+        suite[0] = Behaviour::passes_at("KeyError", 2);
+        // Once it has passed, the others climb too.
+        let executions = run(&suite, &settings(0, 1, None));
+        assert_eq!(postponed(&executions)[..2], ["0:postpone:P", "1:postpone:F"]);
+        assert_eq!(postponed(&executions).len(), 6);
+    }
+
+    #[test]
+    fn a_dead_process_is_like_no_other() {
+        let settings = settings(1, 1, None);
+        let mut ladder = Ladder::new(&settings, &|_| {});
+        for number in 0..6 {
+            ladder.ended(&execution(number, Phase::First, Outcome::Crashed));
+        }
+        assert_eq!(ladder.incidents().len(), 6);
+        assert!(ladder.climbs(key(5)));
+        assert!(ladder.postpone(0, "main").is_empty(), "it would die again");
+    }
+
+    #[test]
+    fn the_gate_counts_incidents_and_not_tests() {
+        let settings = settings(0, 0, None);
+        let gate = |kinds: &[&str], selected: usize| {
+            let mut ladder = Ladder::new(&settings, &|_| {});
+            ladder.collected(0, &vec![String::new(); selected]);
+            for (number, kind) in (0..).zip(kinds) {
+                ladder.ended(&of_kind(kind, execution(number, Phase::First, Outcome::Failed)));
+            }
+            ladder.is_gate_closed()
+        };
+        let letters: Vec<String> = ('A'..='K').map(|letter| format!("{letter}Error")).collect();
+        let kinds: Vec<&str> = letters.iter().map(String::as_str).collect();
+        assert!(!gate(&["KeyError"; 500], 500));
+        assert!(!gate(&kinds[..10], 20), "ten never close it");
+        assert!(gate(&kinds, 20));
+        assert!(!gate(&kinds, 1100), "one in a hundred does not either");
+    }
+
+    #[test]
+    fn a_pass_at_the_base_clears_nothing() {
+        let settings = settings(0, 0, None);
+        let mut ladder = Ladder::new(&settings, &|_| {});
+        ladder.ended(&execution(0, Phase::First, Outcome::Failed));
+        ladder.add(execution(0, Phase::Base, Outcome::Passed));
+        assert!(!ladder.is_cleared(key(0)));
+    }
+
+    #[test]
+    fn only_tests_that_never_failed_are_counted_as_passed_or_skipped() {
+        let settings = settings(1, 0, None);
+        let mut ladder = Ladder::new(&settings, &|_| {});
+        for (number, outcome) in [(0, Outcome::Passed), (1, Outcome::Skipped), (2, Outcome::Failed)] {
+            ladder.ended(&execution(number, Phase::First, outcome));
+        }
+        ladder.ended(&execution(2, Phase::Rerun, Outcome::Passed));
+        assert_eq!((ladder.passed, ladder.skipped, ladder.failing().len()), (1, 1, 1));
+    }
+}

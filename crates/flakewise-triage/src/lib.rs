@@ -11,9 +11,12 @@ mod base;
 mod change;
 mod depends;
 mod error;
+mod exit;
 mod git;
 mod judge;
 mod ladder;
+#[cfg(test)]
+mod testing;
 mod triage;
 mod watch;
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, FindingKind,
-    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId,
+    Attempt, AttemptCost, BaseSource, Blame, Counts, FindingId, FindingKind, Fingerprint, Incident, Notice,
+    Outcome, Phase, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
     ElsewherePlace, Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey,
 };
 
+use crate::exit::exit;
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts, HashSeedFacts};
 use crate::ladder::Ladder;
 use crate::watch::{loaded_from, meeting, watching};
@@ -431,7 +432,7 @@ impl Climb<'_, '_> {
             },
             lost,
             reruns: failures.iter().map(|failure| failure.attempts.iter().filter(own).count() as u64).sum(),
-            exit: exit(suite_run, &failures, complete, self.context.settings.tolerate_flaky),
+            exit: exit(suite_run.exit_code, &failures, complete, self.context.settings.tolerate_flaky),
             failures,
             incidents,
             change: self.context.change.map(Change::summary),
@@ -605,29 +606,3 @@ fn incidents(failures: &mut [TestFailure]) -> Vec<Incident> {
     incidents
 }
 
-/// The runner's answer, unless proved flakes are tolerated. A run that lost
-/// tests is never green.
-fn exit(suite_run: &SuiteRun, failures: &[TestFailure], complete: bool, tolerate: bool) -> BuildExit {
-    let runner = suite_run.exit_code;
-    let code = runner.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    let tests_failed = 1;
-    if !complete && code == 0 {
-        return BuildExit { runner, code: tests_failed, reason: ExitReason::Lost };
-    }
-    // Failures that only we saw, as in a process that went on.
-    let code = if code == 0 && !failures.is_empty() { tests_failed } else { code };
-    if !tolerate || code == 0 {
-        return BuildExit { runner, code, reason: ExitReason::Runner };
-    }
-    let flaky = failures.iter().all(|failure| failure.verdict.blame.is_proved_flaky());
-    if !complete {
-        BuildExit { runner, code, reason: ExitReason::Lost }
-    } else if failures.is_empty() {
-        // Something else went wrong: usage, no tests, an internal error.
-        BuildExit { runner, code, reason: ExitReason::Runner }
-    } else if flaky {
-        BuildExit { runner, code: 0, reason: ExitReason::Tolerated }
-    } else {
-        BuildExit { runner, code, reason: ExitReason::NotFlaky }
-    }
-}
