@@ -24,6 +24,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long the last words of a process that ended may take to reach us. They
 /// are late only if somebody else holds its connection open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a zygote may take to say its first word.
+const ZYGOTE_START: Duration = Duration::from_secs(10);
 /// How often we look after what cannot be waited for.
 const TICK: Duration = Duration::from_millis(100);
 /// How long the command may take to end after it was asked to.
@@ -177,6 +179,11 @@ impl Suite {
     /// Runs the suite to its end, through crashes and hangs.
     pub fn run(&mut self, director: &mut dyn Director) -> Result<SuiteRun, RunnerError> {
         self.pump(director, |suite| suite.command_status.is_some() && suite.all_settled(Role::Main))?;
+        // A short suite may be over before its zygote has said a word, and who
+        // says nothing is swept away.
+        let deadline = Instant::now() + ZYGOTE_START;
+        let is_there = |session: &Session| !session.forks || session.zygote.is_some();
+        self.pump(director, |suite| suite.sessions.iter().all(is_there) || Instant::now() > deadline)?;
         let status = self.command_status.expect("the command has ended");
         if self.sessions.is_empty() && self.run.collect_errors.is_empty() && self.peers.is_empty() {
             return Err(RunnerError::NoRunner { program: self.program.clone(), status });
