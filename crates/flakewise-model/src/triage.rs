@@ -20,6 +20,9 @@ pub struct RunReport {
     pub counts: Counts,
     /// Tests that were selected and never gave a result, by the runner's names.
     pub lost: Vec<String>,
+    /// Files that could not be collected, by the runner's names: nobody knows
+    /// which tests are in them.
+    pub uncollected: Vec<String>,
     /// Tests that failed, worst first: what needs a person comes first.
     pub failures: Vec<TestFailure>,
     /// Failures that share a cause, largest first. Every failure is in one.
@@ -39,9 +42,9 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// Whether every selected test gave a result.
+    /// Whether every test was found and gave a result.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty()
+        self.lost.is_empty() && self.uncollected.is_empty()
     }
 }
 

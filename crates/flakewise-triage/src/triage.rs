@@ -417,7 +417,9 @@ impl Climb<'_, '_> {
             notices.push(Notice { text: format!("the suite stopped early: {stopped}"), warning: true });
         }
         notices.append(&mut self.notices);
-        let complete = lost.is_empty() && suite_run.collect_errors.is_empty();
+        let uncollected: Vec<String> =
+            suite_run.collect_errors.iter().map(|error| error.name.clone()).collect();
+        let complete = lost.is_empty() && uncollected.is_empty();
         let own = |attempt: &&Attempt| attempt.phase != Phase::First;
         RunReport {
             run: Arc::clone(&self.run),
@@ -431,6 +433,7 @@ impl Climb<'_, '_> {
                 skipped: self.ladder.skipped,
             },
             lost,
+            uncollected,
             reruns: failures.iter().map(|failure| failure.attempts.iter().filter(own).count() as u64).sum(),
             exit: exit(suite_run.exit_code, &failures, complete, self.context.settings.tolerate_flaky),
             failures,

@@ -22,11 +22,12 @@ const WIDTH: usize = 200;
 pub fn run_github(report: &RunReport) -> String {
     let (flaky, other): (Vec<_>, Vec<_>) =
         blocks(report).into_iter().partition(|block| matches!(block.blame(), Blame::Flaky(_)));
-    let lost = lost(report);
-    let errors = lost.into_iter().chain(other.iter().map(|block| annotation("error", report, block)));
+    let missing = [lost(report), uncollected(report)];
+    let room = LIMIT - missing.iter().flatten().count();
+    let errors =
+        missing.into_iter().flatten().chain(other.iter().map(|block| annotation("error", report, block)));
     let warnings = flaky.iter().map(|block| annotation("warning", report, block));
     let mut out: String = errors.take(LIMIT).chain(warnings.take(LIMIT)).collect();
-    let room = LIMIT - usize::from(!report.is_complete());
     let hidden = other.iter().skip(room).chain(flaky.iter().skip(LIMIT));
     let hidden: usize = hidden.map(|block| block.members.len()).sum();
     if hidden > 0 {
@@ -61,13 +62,20 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
 }
 
 fn lost(report: &RunReport) -> Option<String> {
-    if report.is_complete() {
+    missing(&report.lost, ("test gave no result", "tests gave no result"))
+}
+
+fn uncollected(report: &RunReport) -> Option<String> {
+    missing(&report.uncollected, ("file could not be collected", "files could not be collected"))
+}
+
+fn missing(missing: &[String], (one, many): (&str, &str)) -> Option<String> {
+    if missing.is_empty() {
         return None;
     }
-    let tests = report.lost.len() as u64;
-    let title = plural(tests, "test gave no result", "tests gave no result");
+    let title = plural(missing.len() as u64, one, many);
     let mut lines = vec!["A run that lost tests is never green".to_owned()];
-    lines.extend(names(report.lost.iter().map(|name| words::test(name))));
+    lines.extend(names(missing.iter().map(|name| words::test(name))));
     Some(command("error", &[("title", title)], &lines.join("\n")))
 }
 

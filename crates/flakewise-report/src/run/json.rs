@@ -27,6 +27,7 @@ pub fn run_json(report: &RunReport) -> String {
         complete: report.is_complete(),
         counts: CountsSummary::of(report),
         lost: &report.lost,
+        uncollected: &report.uncollected,
         change: report.change.as_ref().map(ChangeForm::from),
         notices: report.notices.iter().map(NoticeSummary::from).collect(),
         exit: ExitSummary {
@@ -58,6 +59,7 @@ struct RunSummary<'a> {
     complete: bool,
     counts: CountsSummary,
     lost: &'a [String],
+    uncollected: &'a [String],
     change: Option<ChangeForm<'a>>,
     notices: Vec<NoticeSummary<'a>>,
     exit: ExitSummary,

@@ -123,7 +123,7 @@ fn write_names(out: &mut String, names: impl ExactSizeIterator<Item = String>) -
 }
 
 fn write_lost(out: &mut String, report: &RunReport) -> std::fmt::Result {
-    if report.is_complete() {
+    if report.lost.is_empty() {
         return Ok(());
     }
     let lost = plural(report.lost.len() as u64, "test gave no result", "tests gave no result");

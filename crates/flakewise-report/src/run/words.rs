@@ -341,6 +341,7 @@ pub(super) fn totals(report: &RunReport) -> String {
     add(of("undecided"), "undecided", "undecided");
     add(report.counts.failed.saturating_sub(told), "other failure", "other failures");
     add(report.lost.len() as u64, "lost", "lost");
+    add(report.uncollected.len() as u64, "file not collected", "files not collected");
     parts.push(format!("{} passed", number(report.counts.passed)));
     if report.counts.skipped > 0 {
         parts.push(format!("{} skipped", number(report.counts.skipped)));

@@ -42,6 +42,7 @@ pub(crate) fn green() -> RunReport {
         hash_seed: Some(17),
         counts: Counts { selected: 420, passed: 418, failed: 0, skipped: 2 },
         lost: Vec::new(),
+        uncollected: Vec::new(),
         failures: Vec::new(),
         incidents: Vec::new(),
         change: Some(ChangeSummary {

@@ -1,5 +1,5 @@
 use flakewise_model::{Blame, BuildExit, ExitReason, Notice, OpenQuestion, RunReport};
-use flakewise_report::run_text;
+use flakewise_report::{run_github, run_text};
 
 use crate::sample;
 
@@ -73,6 +73,17 @@ fn a_run_that_lost_tests_is_not_green() {
            - tests/test_a.py::test_b
     exit code 1: the runner said 0; tests were lost, and a run that lost tests is never green
     ");
+}
+
+#[test]
+fn a_run_that_could_not_collect_everything_is_not_green() {
+    let exit = BuildExit { runner: Some(2), code: 2, reason: ExitReason::Runner };
+    let report = RunReport { uncollected: vec!["tests/test_a.py".into()], exit, ..sample::green() };
+    insta::assert_snapshot!(plain(&report), @r"
+    1 file not collected, 418 passed, 2 skipped in 41.2s
+    exit code 2, as the runner said, though no test failed
+    ");
+    assert!(run_github(&report).contains("title=1 file could not be collected::"));
 }
 
 #[test]
