@@ -4,6 +4,8 @@ mod help;
 #[cfg(feature = "history")]
 mod history;
 mod ingest;
+mod run;
+mod zoo;
 
 use flakewise_testkit::{Output, TestContext};
 
@@ -44,4 +46,8 @@ fn pytest_report(day: u32, outcomes: &[(&str, char)]) -> String {
         outcomes.len()
     )
 }
-mod zoo;
+
+/// A Python with pytest, prepared by `.ci/run` or found on the way.
+fn python() -> String {
+    std::env::var("FLAKEWISE_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}

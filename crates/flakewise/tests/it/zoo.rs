@@ -8,6 +8,8 @@ use flakewise_testkit::TestContext;
 use flakewise_testkit::zoo::{self, Expectation, Expected, Zoo};
 use serde_json::Value;
 
+use crate::python;
+
 /// How often the suite without crashes and hangs is run.
 const CALM_RUNS: usize = 3;
 
@@ -116,9 +118,4 @@ fn compare(report: &Value, expectations: &[Expectation]) -> Vec<String> {
         wrong.push(format!("{passed} tests passed, expected {least} to {most}"));
     }
     wrong
-}
-
-/// A Python with pytest, prepared by `.ci/run` or found on the way.
-fn python() -> String {
-    std::env::var("FLAKEWISE_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }

@@ -1,0 +1,625 @@
+//! `flakewise run` on small suites, with the real pytest.
+
+use std::path::Path;
+use std::process::Command;
+
+use flakewise_testkit::{Output, TestContext};
+use serde_json::Value;
+
+use crate::{context, python};
+
+/// A test that fails where it has not run before, and then passes.
+const FLAKY: &str = "
+import os, pathlib
+
+def test_flaky():
+    seen = pathlib.Path(os.environ['STATE'], 'seen')
+    if not seen.exists():
+        seen.touch()
+        assert False, 'the first time'
+";
+
+/// A test that does what the world outside says.
+const WORLDLY: &str = "
+import os, pathlib
+
+def test_worldly():
+    assert not pathlib.Path(os.environ['STATE'], 'down').exists()
+
+def test_calm():
+    pass
+";
+
+/// A project in a repository, with a folder of state outside of it.
+struct Project {
+    context: TestContext,
+    state: TestContext,
+}
+
+impl Project {
+    /// A repository whose first commit holds these files, and whose second
+    /// changes the file `README`.
+    fn new(files: &[(&str, &str)]) -> Self {
+        let project = Self { context: context(), state: context() };
+        project.git(&["init", "--quiet", "--initial-branch=main"]);
+        project.context.write(".git/info/exclude", "__pycache__/\n.flakewise/\n");
+        for (name, content) in files {
+            project.context.write(name, content);
+        }
+        project.commit("README", "one");
+        project.commit("README", "two");
+        project
+    }
+
+    fn path(&self) -> &Path {
+        self.context.path()
+    }
+
+    /// Writes a file and commits everything.
+    fn commit(&self, name: &str, content: &str) {
+        self.context.write(name, content);
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "work"]);
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"])
+            .args(arguments)
+            .current_dir(self.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .output()
+            .expect("git starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// `flakewise run` with options, ready for a command.
+    fn command(&self, options: &[&str]) -> Command {
+        let mut command = self.context.command();
+        command.arg("run").args(options).env("STATE", self.state.path()).env("PY", python());
+        command
+    }
+
+    /// Runs pytest with these arguments.
+    fn pytest(&self, options: &[&str], arguments: &[&str]) -> Output {
+        let python = python();
+        let words = [&python, "-m", "pytest"].into_iter().chain(arguments.iter().copied());
+        self.context.finish(self.command(options).arg("--").args(words))
+    }
+
+    /// Runs a line of shell, in which `$PY` is Python.
+    fn shell(&self, options: &[&str], line: &str) -> Output {
+        self.context.finish(self.command(options).args(["--", "sh", "-c", line]))
+    }
+
+    /// Runs pytest without keeping anything; the exit code and the report.
+    fn report(&self, options: &[&str], arguments: &[&str]) -> (Option<i32>, Value) {
+        let options: Vec<_> = ["--no-store", "--format", "json"].iter().chain(options).copied().collect();
+        let output = self.pytest(&options, arguments);
+        (output.code, json(&output))
+    }
+
+    #[cfg(feature = "history")]
+    fn sql(&self, query: &str) -> String {
+        let output = self.context.run(["sql", query, "--format", "csv"]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        output.stdout.replace('\r', "")
+    }
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&output.stdout)
+        .unwrap_or_else(|error| panic!("not JSON: {error}\n{}\n{}", output.stdout, output.stderr))
+}
+
+/// `test_a.py::test_b flaky transient`, for every failure.
+fn verdicts(report: &Value) -> Vec<String> {
+    let failures = report["failures"].as_array().into_iter().flatten();
+    let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let verdict = |failure: &Value| {
+        let verdict = &failure["verdict"];
+        [word(&failure["name"]), word(&verdict["conclusion"]), word(&verdict["detail"])].join(" ")
+    };
+    failures.map(verdict).collect()
+}
+
+/// `first failed` and so on, for every attempt of a failure.
+fn attempts(failure: &Value) -> Vec<String> {
+    let attempts = failure["attempts"].as_array().into_iter().flatten();
+    attempts.map(|one| format!("{} {}", one["phase"], one["outcome"]).replace('"', "")).collect()
+}
+
+// Green runs
+
+#[test]
+fn a_green_run_is_one_line() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\ndef test_b(): pass\n")]);
+    let output = project.pytest(&["--no-store"], &["-p", "no:terminal"]);
+    assert_eq!(output.code, Some(0));
+    assert!(output.stdout.starts_with("2 passed in "), "{}", output.stdout);
+    assert_eq!((output.stdout.lines().count(), output.stderr.as_str()), (1, ""));
+}
+
+#[test]
+fn nothing_is_left_in_the_work_tree_but_what_pytest_leaves() {
+    let project = Project::new(&[("test_a.py", FLAKY)]);
+    let output = project.pytest(&["--no-store", "--verify-base"], &["-q"]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert_eq!(project.git(&["status", "--porcelain"]), "");
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn every_attempt_and_every_verdict_is_in_the_history() {
+    let project = Project::new(&[("test_a.py", FLAKY), ("test_b.py", "def test_b(): pass\n")]);
+    let output = project.pytest(&[], &["-q"]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    insta::assert_snapshot!(
+        project.sql("SELECT test, attempt, phase, outcome, worker FROM attempts ORDER BY test, attempt"), @r"
+        test,attempt,phase,outcome,worker
+        pytest:test_a.py::test_flaky,1,first,failed,main
+        pytest:test_a.py::test_flaky,2,rerun,passed,main
+        pytest:test_b.py::test_b,1,first,passed,main
+        "
+    );
+    insta::assert_snapshot!(
+        project.sql("SELECT test, conclusion, detail, probability, evidence FROM verdicts"), @r#"
+        test,conclusion,detail,probability,evidence
+        pytest:test_a.py::test_flaky,flaky,transient,1,"[{""kind"":""passed-again"",""phase"":""rerun"",""failures_before"":1}]"
+        "#
+    );
+    let commit = project.git(&["rev-parse", "HEAD"]);
+    assert!(project.sql("SELECT DISTINCT commit FROM attempts").contains(&commit));
+}
+
+// The exit code
+
+#[test]
+fn a_proved_flake_leaves_the_build_red_unless_it_is_tolerated() {
+    let project = Project::new(&[("test_a.py", FLAKY)]);
+    let (code, report) = project.report(&[], &[]);
+    assert_eq!(verdicts(&report), ["test_a.py::test_flaky flaky transient"]);
+    assert_eq!((code, report["exit"]["reason"].as_str()), (Some(1), Some("runner")));
+    std::fs::remove_file(project.state.path().join("seen")).expect("it was there");
+    let (code, report) = project.report(&["--tolerate", "flaky"], &[]);
+    assert_eq!((code, report["exit"]["reason"].as_str()), (Some(0), Some("tolerated")));
+}
+
+#[test]
+fn a_regression_beside_a_flake_is_not_tolerated() {
+    let project = Project::new(&[("test_a.py", FLAKY), ("shop.py", "price = 3\n")]);
+    project.commit("test_b.py", "import shop\ndef test_price():\n    assert shop.price == 3\n");
+    project.commit("shop.py", "price = 4\n");
+    let (code, report) = project.report(&["--tolerate", "flaky"], &[]);
+    assert_eq!(
+        verdicts(&report),
+        ["test_b.py::test_price regression -", "test_a.py::test_flaky flaky transient"]
+    );
+    assert_eq!((code, report["exit"]["reason"].as_str()), (Some(1), Some("not-flaky")));
+}
+
+#[test]
+fn a_flake_is_not_tolerated_if_tests_were_lost() {
+    let project = Project::new(&[("test_a.py", FLAKY), ("test_b.py", "def test_b(): pass\n")]);
+    let (code, report) = project.report(&["--tolerate", "flaky"], &["-x"]);
+    assert_eq!(verdicts(&report), ["test_a.py::test_flaky flaky transient"]);
+    assert_eq!(report["lost"], serde_json::json!(["test_b.py::test_b"]));
+    assert_eq!(report["complete"], false);
+    assert_eq!((code, report["exit"]["reason"].as_str()), (Some(1), Some("lost")));
+}
+
+#[test]
+fn a_crash_loses_no_test_and_is_never_green() {
+    let crash = "import os\ndef test_a(): pass\ndef test_crash(): os._exit(0)\ndef test_z(): pass\n";
+    let project = Project::new(&[("test_a.py", crash)]);
+    let (code, report) = project.report(&["--tolerate", "flaky"], &[]);
+    assert_eq!((report["complete"].as_bool(), report["counts"]["passed"].as_u64()), (Some(true), Some(2)));
+    let failure = &report["failures"][0];
+    assert_eq!(failure["name"], "test_a.py::test_crash");
+    assert_eq!(attempts(failure), ["first crashed", "fork crashed", "fresh crashed"]);
+    assert_eq!((code, report["exit"]["runner"].as_i64()), (Some(1), Some(0)));
+}
+
+#[test]
+fn a_file_that_cannot_be_collected_is_told_and_never_green() {
+    let project = Project::new(&[("test_a.py", "import nowhere\n"), ("test_b.py", "def test_b(): pass\n")]);
+    let (code, report) = project.report(&["--tolerate", "flaky"], &[]);
+    assert_eq!((code, report["complete"].as_bool()), (Some(2), Some(false)), "{report:#}");
+    let notice = report["notices"][0]["text"].as_str().unwrap_or_default();
+    assert!(notice.starts_with("`test_a.py` could not be collected: "), "{notice}");
+    let (code, report) = project.report(&[], &["--continue-on-collection-errors"]);
+    assert_eq!((code, report["counts"]["passed"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(report["complete"], false);
+}
+
+#[test]
+fn other_exit_codes_of_pytest_are_kept() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    assert_eq!(project.pytest(&[], &["-k", "nothing"]).code, Some(5));
+    assert_eq!(project.pytest(&[], &["missing.py"]).code, Some(4));
+    assert_eq!(project.pytest(&[], &["--collect-only"]).code, Some(0));
+    assert_eq!(project.pytest(&[], &["--help"]).code, Some(0));
+}
+
+// Commands that start pytest
+
+#[test]
+fn a_wrapper_keeps_its_exit_code() {
+    let project = Project::new(&[("test_a.py", "def test_a(): assert False\n")]);
+    let code = |line| project.shell(&["--no-store"], line).code;
+    assert_eq!(code(r#""$PY" -m pytest"#), Some(1));
+    assert_eq!(code(r#""$PY" -m pytest; exit 7"#), Some(7));
+    assert_eq!(code(r#""$PY" -m pytest || true"#), Some(0));
+}
+
+#[test]
+fn two_sessions_in_one_command_are_one_run() {
+    let project =
+        Project::new(&[("one/test_a.py", FLAKY), ("two/test_b.py", "def test_b(): assert 1 == 2\n")]);
+    let line = r#""$PY" -m pytest one; "$PY" -m pytest two"#;
+    let output = project.shell(&["--no-store", "--format", "json"], line);
+    let report = json(&output);
+    assert_eq!(
+        verdicts(&report),
+        ["two/test_b.py::test_b undecided base-unknown", "one/test_a.py::test_flaky flaky transient"]
+    );
+    assert_eq!((output.code, report["counts"]["selected"].as_u64()), (Some(1), Some(2)));
+}
+
+#[test]
+fn a_command_without_pytest_is_explained() {
+    let project = Project::new(&[]);
+    let run = |words: &[&str]| {
+        project.context.finish(project.command(&["--no-store"]).arg("--").args(words)).snapshot()
+    };
+    insta::assert_snapshot!(run(&["true"]), @r"
+    exit code: 20
+    ----- stdout -----
+    ----- stderr -----
+    error: `true` ended (exit status: 0) and no pytest in it spoke to us
+    hint: the command must start pytest with our environment: with tox, add `pass_env = PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; an interpreter started with `-I` or `-E` ignores it
+    ");
+    insta::assert_snapshot!(run(&["no-such-program"]), @r"
+    exit code: 20
+    ----- stdout -----
+    ----- stderr -----
+    error: failed to start `no-such-program`
+      because: No such file or directory (os error 2)
+    ");
+    insta::assert_snapshot!(run(&["pytest", "--pdb"]), @r"
+    exit code: 20
+    ----- stdout -----
+    ----- stderr -----
+    error: `--pdb` needs the terminal to itself
+    hint: debug with pytest itself, without `flakewise run --`
+    ");
+}
+
+// What failures are compared with
+
+#[test]
+fn an_unknown_base_is_an_error() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    insta::assert_snapshot!(project.pytest(&["--base", "nonsense"], &[]).snapshot(), @r"
+    exit code: 20
+    ----- stdout -----
+    ----- stderr -----
+    error: there is no revision `nonsense`
+    hint: name a branch, a tag or a commit that was fetched, such as `origin/main`
+    ");
+}
+
+#[test]
+fn without_a_repository_the_change_is_unknown() {
+    let project = Project { context: context(), state: context() };
+    project.context.write("test_a.py", "def test_a(): assert 1 == 2\n");
+    let (code, report) = project.report(&[], &[]);
+    assert_eq!(verdicts(&report), ["test_a.py::test_a undecided change-unknown"]);
+    assert_eq!((code, &report["change"]), (Some(1), &Value::Null));
+}
+
+#[test]
+fn uncommitted_work_is_part_of_the_change() {
+    let test = "import shop\ndef test_price():\n    assert shop.price() == 3\n";
+    let project = Project::new(&[("test_a.py", test), ("shop.py", "def price():\n    return 3\n")]);
+    project.context.write("shop.py", "def price():\n    return 4\n");
+    let (_, report) = project.report(&["--verify-base"], &[]);
+    assert_eq!(verdicts(&report), ["test_a.py::test_price regression -"]);
+    assert_eq!(report["change"]["uncommitted"], true);
+    let evidence = report["failures"][0]["evidence"].to_string();
+    assert!(evidence.contains(r#""kind":"at-base""#) && evidence.contains("shop.py"), "{evidence}");
+    assert_eq!(
+        std::fs::read_to_string(project.path().join("shop.py")).expect("read"),
+        "def price():\n    return 4\n"
+    );
+}
+
+#[test]
+fn what_fails_at_the_base_too_was_broken_before() {
+    let project = Project::new(&[("test_a.py", "def test_a(): assert 1 == 2\n")]);
+    let (code, report) = project.report(&["--verify-base"], &[]);
+    assert_eq!(verdicts(&report), ["test_a.py::test_a broken-before -"]);
+    assert_eq!(attempts(&report["failures"][0])[5..], ["base failed", "base failed"]);
+    assert_eq!(code, Some(1));
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn the_history_knows_what_passed_at_the_base() {
+    let project = Project::new(&[("test_a.py", WORLDLY)]);
+    assert_eq!(project.pytest(&[], &[]).code, Some(0));
+    project.commit("notes.txt", "something else");
+    project.state.write("down", "");
+    let output = project.pytest(&["--format", "json"], &[]);
+    let report = json(&output);
+    assert_eq!(verdicts(&report), ["test_a.py::test_worldly flaky untouched"]);
+    let evidence = report["failures"][0]["evidence"].to_string();
+    assert!(evidence.contains(r#""source":"history""#), "{evidence}");
+    assert_eq!(output.code, Some(1));
+    // What depends on nothing that changed is no proof.
+    assert_eq!(project.pytest(&["--tolerate", "flaky"], &[]).code, Some(1));
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn what_ran_at_the_base_is_remembered_of_the_base() {
+    let project = Project::new(&[("test_a.py", "def test_a(): assert 1 == 2\n")]);
+    project.pytest(&["--verify-base"], &[]);
+    let base = project.git(&["rev-parse", "HEAD^"]);
+    let query = format!("SELECT phase, outcome FROM attempts WHERE commit = '{base}'");
+    insta::assert_snapshot!(project.sql(&query), @r"
+    phase,outcome
+    base,failed
+    base,failed
+    ");
+}
+
+// Output
+
+#[test]
+fn the_whole_answer_for_people() {
+    let test = "import shop\ndef test_price():\n    assert shop.price() == 3\n";
+    let project = Project::new(&[("test_a.py", FLAKY), ("shop.py", "def price():\n    return 3\n")]);
+    project.commit("test_b.py", test);
+    project.commit("shop.py", "def price():\n    return 4\n");
+    let output = project.pytest(&["--no-store", "--verify-base", "--seed", "7"], &["-p", "no:terminal"]);
+    let mut text = output.snapshot();
+    for (pattern, shown) in [
+        (r"`[0-9a-f]{9}`", "`[COMMIT]`"),
+        (r"\b[0-9.]+ ?m?s\b", "[TIME]"),
+        (r"depends on [0-9,]+ files", "depends on [N] files"),
+    ] {
+        text = regex::Regex::new(pattern).expect("valid").replace_all(&text, shown).into_owned();
+    }
+    insta::assert_snapshot!(text, @r"
+    exit code: 1
+    ----- stdout -----
+
+    2 of 2 tests failed, compared with `[COMMIT]` (parent of HEAD): 1 file changed
+
+    REGRESSION  test_b.py::test_price  3f0336af
+           AssertionError: assert 4 == 3 (test_b.py:3)
+           due to the change; P(flaky) = 1.4 %
+           - failed all 5 times it ran, in 3 processes
+           - passed once at the base `[COMMIT]`, run there now
+           - depends on 1 of 1 changed file: executes line 2 of `shop.py`
+           - failed: first, rerun, postponed, alone in a fork, alone in a new process   passed: at the base
+           next: fix the change, beginning at `shop.py:2`
+           reproduce: PYTHONHASHSEED=7 python -m pytest test_b.py::test_price
+
+    FLAKY  test_a.py::test_flaky  3f6c36be
+           AssertionError: the first time (test_a.py:8)
+           transient, proved: it passed when it was run again at once
+           - passed when run again at once, in the same process, after 1 failure
+           - failed: first   passed: rerun
+           next: look for timing, randomness or a service in the test
+           reproduce: PYTHONHASHSEED=7 python -m pytest test_a.py::test_flaky
+
+    1 flaky, 1 regression, 0 passed in [TIME] (6 reruns, [TIME])
+    ----- stderr -----
+    ");
+}
+
+#[test]
+fn json_has_stdout_to_itself() {
+    let project = Project::new(&[("test_a.py", "def test_a():\n    print('noise')\n    assert 1 == 2\n")]);
+    let output = project.pytest(&["--no-store", "--format", "json"], &["-s"]);
+    assert_eq!(json(&output)["format"], 1);
+    assert!(output.stderr.contains("noise") && output.stderr.contains("1 failed"), "{}", output.stderr);
+}
+
+#[test]
+fn other_forms_are_written_beside() {
+    let project = Project::new(&[("test_a.py", FLAKY)]);
+    let options = ["--write", "gitlab=out/quality.json", "--write", "json=out/run.json", "--write"];
+    let options: Vec<_> = options.into_iter().chain(["markdown=out/run.md", "--no-store"]).collect();
+    let output = project.pytest(&options, &[]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    let read = |name: &str| std::fs::read_to_string(project.path().join(name)).expect("it was written");
+    let quality: Value = serde_json::from_str(&read("out/quality.json")).expect("JSON");
+    assert_eq!(quality[0]["location"]["path"], "test_a.py");
+    let report: Value = serde_json::from_str(&read("out/run.json")).expect("JSON");
+    assert_eq!(verdicts(&report), ["test_a.py::test_flaky flaky transient"]);
+    assert!(read("out/run.md").contains("test_flaky"));
+}
+
+#[test]
+fn github_gets_annotations_and_a_summary() {
+    let project = Project::new(&[("test_a.py", FLAKY)]);
+    let mut command = project.command(&["--no-store"]);
+    command
+        .args(["--", &python(), "-m", "pytest"])
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_STEP_SUMMARY", project.state.path().join("summary.md"));
+    let output = project.context.finish(&mut command);
+    let annotation =
+        "\n::warning file=test_a.py,line=8,title=flaky (transient)%3A test_a.py%3A%3Atest_flaky::";
+    assert!(output.stdout.contains(annotation), "{}", output.stdout);
+    let summary = std::fs::read_to_string(project.state.path().join("summary.md")).expect("it was written");
+    assert!(summary.contains("test_flaky"), "{summary}");
+}
+
+/// Names that are written in one way by pytest, and in another by its report.
+const NAMES: &str = "
+import pytest
+
+@pytest.mark.parametrize('text', ['a::b', 'x y', 'ä/ö', '[0]', 'a.b', 'tab\\t', '<&>\"', ''])
+def test_text(text):
+    assert text != 'x y'
+
+class TestOuter:
+    class TestInner:
+        def test_method(self):
+            assert False
+
+        @pytest.mark.skip(reason='not today')
+        def test_skipped(self):
+            pass
+";
+
+#[cfg(feature = "history")]
+#[test]
+fn our_report_and_that_of_pytest_name_tests_as_the_history_does() {
+    let project = Project::new(&[("tests/deep/test_names.py", NAMES), ("tests/deep/test_more.py", FLAKY)]);
+    let output = project.pytest(&["--write", "junit=ours.xml"], &["--junitxml=theirs.xml"]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    for report in ["ours.xml", "theirs.xml"] {
+        let output = project.context.run(["ingest", report, "--run", report]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+    }
+    let ours = project.sql(
+        "SELECT test, attempt, phase, outcome FROM attempts WHERE run = 'ours.xml' ORDER BY test, attempt",
+    );
+    let stored = project.sql(
+        "SELECT test, attempt, phase, outcome FROM attempts WHERE run LIKE 'local/%' ORDER BY test, attempt",
+    );
+    assert_eq!(ours, stored);
+    let names = |run: &str| {
+        project.sql(&format!("SELECT DISTINCT test FROM attempts WHERE run LIKE '{run}' ORDER BY test"))
+    };
+    assert_eq!(names("theirs.xml"), names("local/%"));
+}
+
+// The store
+
+#[test]
+fn a_store_out_of_reach_changes_no_answer() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    let output = project.pytest(&["--store", "/sys/flakewise"], &[]);
+    assert_eq!(output.code, Some(0));
+    assert!(output.stderr.contains("warning: this run was kept in `.flakewise/spool`"), "{}", output.stderr);
+    let kept = std::fs::read_dir(project.path().join(".flakewise/spool")).expect("a spool").count();
+    assert_eq!(kept, 1);
+}
+
+#[test]
+fn a_run_that_keeps_nothing_writes_nothing() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    project.pytest(&["--no-store"], &[]);
+    assert!(!project.path().join(".flakewise").exists());
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn what_was_kept_is_sent_by_the_next_run() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    project.pytest(&["--store", "/sys/flakewise"], &[]);
+    project.pytest(&[], &[]);
+    assert_eq!(project.sql("SELECT count(DISTINCT run) AS n FROM attempts"), "n\n2\n");
+    let kept = std::fs::read_dir(project.path().join(".flakewise/spool")).expect("a spool").count();
+    assert_eq!(kept, 0);
+}
+
+// What people have in their projects
+
+#[test]
+fn options_of_the_command_of_ini_files_and_of_conftest_hold_on_every_rung() {
+    let project = Project::new(&[
+        (
+            "pytest.ini",
+            "[pytest]\naddopts = --strict-markers -k 'not slow'\nmarkers = unit\nconsole_output_style = classic\n",
+        ),
+        (
+            "conftest.py",
+            "import pytest\n\
+             def pytest_addoption(parser):\n    parser.addoption('--shop')\n    parser.addini('town', 'where')\n\
+             @pytest.fixture\ndef shop(request):\n    return request.config.getoption('--shop')\n",
+        ),
+        (
+            "test_a.py",
+            "import os, pytest\n\
+             @pytest.mark.unit\ndef test_shop(shop, request):\n    \
+                 assert (shop, request.config.getini('town'), os.environ.get('PYTEST_ADDOPTS')) == ()\n\
+             @pytest.mark.unit\ndef test_slow(): assert False\n\
+             @pytest.mark.unit\ndef test_out(): assert False\n\
+             def test_other(): assert False\n",
+        ),
+    ]);
+    let mut command = project.command(&["--no-store", "--format", "json"]);
+    command.args(["--", &python(), "-m", "pytest", "-m", "unit", "--deselect", "test_a.py::test_out"]);
+    command.args(["--shop=blue", "-o", "town=Ulm", "-p", "no:cacheprovider"]);
+    command.env("PYTEST_ADDOPTS", "--tb=short");
+    let report = json(&project.context.finish(&mut command));
+    assert_eq!(report["counts"]["selected"], 1);
+    let failure = &report["failures"][0];
+    assert_eq!(
+        attempts(failure),
+        ["first failed", "rerun failed", "postpone failed", "fork failed", "fresh failed"]
+    );
+    for attempt in failure["attempts"].as_array().into_iter().flatten() {
+        let message = attempt["failure"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("('blue', 'Ulm', '--tb=short')"), "{message}");
+    }
+    assert!(!project.path().join(".pytest_cache").exists());
+}
+
+#[test]
+fn the_cache_of_pytest_knows_what_the_suite_did_and_nothing_else() {
+    let project = Project::new(&[("test_a.py", FLAKY), ("test_b.py", "def test_b(): assert 1 == 2\n")]);
+    project.report(&[], &[]);
+    let cache = project.path().join(".pytest_cache/v/cache/lastfailed");
+    let failed: Value = serde_json::from_slice(&std::fs::read(&cache).expect("a cache")).expect("JSON");
+    assert_eq!(failed, serde_json::json!({"test_a.py::test_flaky": true, "test_b.py::test_b": true}));
+    project.context.write("test_c.py", "def test_c(): pass\n");
+    let (code, report) = project.report(&[], &["--lf"]);
+    assert_eq!((code, report["counts"]["selected"].as_u64()), (Some(1), Some(2)));
+    let failure = &report["failures"][0];
+    assert_eq!(failure["name"], "test_b.py::test_b");
+    assert_eq!(attempts(failure).last().map(String::as_str), Some("fresh failed"));
+    let failed: Value = serde_json::from_slice(&std::fs::read(&cache).expect("a cache")).expect("JSON");
+    assert_eq!(failed, serde_json::json!({"test_b.py::test_b": true}));
+}
+
+#[test]
+fn fixtures_and_reports_of_the_project_see_the_suite_once() {
+    let conftest = "
+import os, pathlib, pytest
+
+def note(line):
+    with open(pathlib.Path(os.environ['STATE'], 'log'), 'a') as log:
+        log.write(line + '\\n')
+
+@pytest.fixture(scope='session', autouse=True)
+def database():
+    note('up')
+    yield
+    note('down')
+
+def pytest_sessionfinish(session, exitstatus):
+    note('finished %d, %d failed' % (exitstatus, session.testsfailed))
+";
+    let project = Project::new(&[
+        ("conftest.py", conftest),
+        ("test_a.py", FLAKY),
+        ("test_b.py", "def test_b(): pass\n"),
+    ]);
+    let (code, _) = project.report(&[], &["--junitxml=report.xml"]);
+    assert_eq!(code, Some(1));
+    let log = std::fs::read_to_string(project.state.path().join("log")).expect("a log");
+    assert_eq!(log, "up\ndown\nfinished 1, 1 failed\n");
+    let report = std::fs::read_to_string(project.path().join("report.xml")).expect("a report");
+    assert!(report.contains(r#"errors="0" failures="1" skipped="0" tests="2""#), "{report}");
+}
