@@ -285,6 +285,7 @@ pub(crate) struct ShowArguments {
     long_about = "Ask the open tables anything, in SQL.\n\n\
         attempts   one row per execution of a test\n\
         reports    one row per report taken in\n\
+        verdicts   one row per failing test of a run, with the evidence\n\
         runs       one row per run, with `outage` where most tests failed\n\
         outcomes   attempts without skips and outages, with `failed` and `revision`\n\
         mixed      where a test both passed and failed on one revision\n\n\
