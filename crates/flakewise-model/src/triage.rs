@@ -151,7 +151,8 @@ impl Blame {
 /// The kind of flake, named by the rung of the ladder that cleared it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlakyKind {
-    /// Passed when run again at once.
+    /// Passed when run again at once, or too soon for a better name: after a
+    /// single failure, or at the base where it also failed.
     Transient,
     /// Passed when run again later in the same process: whatever was in the
     /// way had gone.

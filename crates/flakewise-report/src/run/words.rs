@@ -66,7 +66,7 @@ pub(super) fn certainty(blame: &Blame, flaky: &[Probability]) -> String {
 
 fn meaning(blame: &Blame) -> &'static str {
     match blame {
-        Blame::Flaky(FlakyKind::Transient) => "it passed when it was run again at once",
+        Blame::Flaky(FlakyKind::Transient) => "it passes and fails on the same code",
         Blame::Flaky(FlakyKind::Bursty) => "what was in the way had gone a little later",
         Blame::Flaky(FlakyKind::StateDependent) => "tests before it left something behind",
         Blame::Flaky(FlakyKind::HashSeed) => "the hash seed of the suite decides",

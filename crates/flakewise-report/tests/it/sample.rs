@@ -265,6 +265,10 @@ pub(crate) fn rich() -> RunReport {
                     Proof::DependenciesUnknown { reason: "it starts `node`, which is not watched".into() },
                 ]
             }
+            OpenQuestion::NotExecuted => {
+                let files = vec![touch("src/b.py", Touch::Loaded)];
+                vec![always(), Proof::TouchesChange { files, changed: 9 }]
+            }
             OpenQuestion::NotEnoughRuns => vec![Proof::AlwaysFailed { attempts: 2, processes: 1 }],
         };
         let (rungs, often) = match question {

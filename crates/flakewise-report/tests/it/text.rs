@@ -95,7 +95,9 @@ fn every_block_fits_a_screen_and_every_question_says_what_decides_it() {
     for question in sample::QUESTIONS {
         let option = match question {
             OpenQuestion::TooManyFailures => "--max-failures",
-            OpenQuestion::BaseUnknown | OpenQuestion::DependenciesUnknown => "--verify-base",
+            OpenQuestion::BaseUnknown | OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted => {
+                "--verify-base"
+            }
             OpenQuestion::ChangeUnknown => "--base REF",
             OpenQuestion::NotEnoughRuns => "--confidence 0.99",
         };

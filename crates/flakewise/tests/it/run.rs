@@ -412,7 +412,7 @@ fn the_whole_answer_for_people() {
 
     FLAKY  test_a.py::test_flaky  3f6c36be
            AssertionError: the first time (test_a.py:8)
-           transient, proved: it passed when it was run again at once
+           transient, proved: it passes and fails on the same code
            - passed when run again at once, in the same process, after 1 failure
            - failed: first   passed: rerun
            next: look for timing, randomness or a service in the test
