@@ -100,13 +100,15 @@ mod tests {
     const PROVED: Blame = Blame::Flaky(FlakyKind::Transient);
     const UNTOUCHED: Blame = Blame::Flaky(FlakyKind::Untouched);
 
-    /// Every line is one policy: what the runner said, whether all tests gave
-    /// a result, whether flakes are tolerated, what failed; and the answer.
+    /// What the runner said, whether all tests gave a result, whether flakes
+    /// are tolerated, what failed; and the answer.
+    type Line<'a> = (Option<i32>, bool, bool, &'a [Blame], u8, ExitReason);
+
     #[test]
     fn the_table_of_answers() {
         use ExitReason::{Lost, NotFlaky, Runner, Tolerated};
         let both = [PROVED, Blame::Regression];
-        let table: [(Option<i32>, bool, bool, &[Blame], u8, ExitReason); 19] = [
+        let table: [Line<'_>; 19] = [
             (Some(0), true, false, &[], 0, Runner),
             (Some(0), true, true, &[], 0, Runner),
             (Some(0), false, false, &[], 1, Lost),

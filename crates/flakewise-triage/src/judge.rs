@@ -430,22 +430,22 @@ mod tests {
         (Phase::Fresh, Outcome::Failed),
     ];
 
-    fn touches(touch: Touch) -> Option<Meeting> {
-        Some(Meeting::Touches(vec![TouchedFile { path: "a.py".to_owned(), touch }]))
+    fn touches(touch: Touch) -> Meeting {
+        Meeting::Touches(vec![TouchedFile { path: "a.py".to_owned(), touch }])
     }
 
-    fn unknown() -> Option<Meeting> {
-        Some(Meeting::Unknown { reason: "it starts `git`".to_owned() })
+    fn unknown() -> Meeting {
+        Meeting::Unknown { reason: "it starts `git`".to_owned() }
     }
 
     #[test]
     fn the_rung_that_clears_a_failure_names_its_kind() {
+        use Phase::{First, Fork, Fresh, Postpone, Rerun};
         let kind = |failures: &[Phase], passes, seed| {
             let failures = failures.iter().map(|phase| (*phase, Outcome::Failed));
             let executions: Vec<_> = failures.chain([(passes, Outcome::Passed)]).collect();
             Case { fails_with_suite_seed: seed, ..Case::new(&executions) }.blame().detail()
         };
-        use Phase::{First, Fork, Fresh, Postpone, Rerun};
         assert_eq!(kind(&[First], Rerun, None), Some("transient"));
         assert_eq!(kind(&[First, Rerun], Rerun, None), Some("transient"));
         assert_eq!(kind(&[First, Rerun], Postpone, None), Some("bursty"));
@@ -468,12 +468,12 @@ mod tests {
         assert_eq!(with(disjoint(), None), Blame::Undecided(OpenQuestion::BaseUnknown));
         assert_eq!(with(disjoint(), Some((0, 2))), Blame::BrokenBefore);
         assert_eq!(with(disjoint(), Some((1, 1))), Blame::Flaky(FlakyKind::Transient));
-        assert_eq!(with(unknown(), passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
+        assert_eq!(with(Some(unknown()), passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
         assert_eq!(with(None, passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
-        assert_eq!(with(touches(Touch::Executed(vec![3])), None), Blame::Regression);
-        assert_eq!(with(touches(Touch::Opened), passed), Blame::Regression);
-        assert_eq!(with(touches(Touch::Loaded), None), Blame::Undecided(OpenQuestion::NotExecuted));
-        let unseen = Case { meeting: touches(Touch::Loaded), lines_seen: false, ..case.clone() };
+        assert_eq!(with(Some(touches(Touch::Executed(vec![3]))), None), Blame::Regression);
+        assert_eq!(with(Some(touches(Touch::Opened)), passed), Blame::Regression);
+        assert_eq!(with(Some(touches(Touch::Loaded)), None), Blame::Undecided(OpenQuestion::NotExecuted));
+        let unseen = Case { meeting: Some(touches(Touch::Loaded)), lines_seen: false, ..case.clone() };
         assert_eq!(unseen.blame(), Blame::Regression);
         let nothing_changed = Case { changed: Some(0), ..case.clone() };
         assert_eq!(nothing_changed.blame(), Blame::BrokenBefore);
@@ -488,7 +488,8 @@ mod tests {
         let case = Case::new(&FAILED_THROUGHOUT);
         let refused =
             case.executions.iter().cloned().map(|one| of_kind("ConnectionRefusedError", one)).collect();
-        let outage = Case { executions: refused, alike: 5, meeting: touches(Touch::Opened), ..case.clone() };
+        let outage =
+            Case { executions: refused, alike: 5, meeting: Some(touches(Touch::Opened)), ..case.clone() };
         assert_eq!(outage.blame(), Blame::Infrastructure);
         assert_eq!(Case { alike: 4, ..outage }.blame(), Blame::Regression);
         // Many that fail alike and depend on nothing that changed.
@@ -502,7 +503,7 @@ mod tests {
             (Phase::Fork, Outcome::Skipped),
             (Phase::Fresh, Outcome::Skipped),
         ];
-        let verdict = Case { meeting: touches(Touch::Opened), ..Case::new(&skipped) }.judge();
+        let verdict = Case { meeting: Some(touches(Touch::Opened)), ..Case::new(&skipped) }.judge();
         assert_eq!(verdict.blame, Blame::Undecided(OpenQuestion::NotEnoughRuns));
         assert_eq!(verdict.proofs[0], Proof::AlwaysFailed { attempts: 1, processes: 1 });
     }
@@ -537,11 +538,11 @@ mod tests {
             });
         let meeting = proptest::sample::select(vec![
             None,
-            unknown(),
+            Some(unknown()),
             Some(Meeting::Disjoint { dependencies: 7 }),
-            touches(Touch::Loaded),
-            touches(Touch::Opened),
-            touches(Touch::Executed(vec![3])),
+            Some(touches(Touch::Loaded)),
+            Some(touches(Touch::Opened)),
+            Some(touches(Touch::Executed(vec![3]))),
         ]);
         let change = proptest::option::of(0_u32..3);
         let base = proptest::option::of(proptest::sample::select(vec![(1, 0), (0, 2), (3, 1)]));
@@ -576,7 +577,7 @@ mod tests {
         let ran = case.executions.iter().filter(|one| one.outcome != Outcome::Skipped).count();
         let together = failed(Phase::Rerun) || failed(Phase::Postpone);
         let disjoint = matches!(case.meeting, Some(Meeting::Disjoint { .. }));
-        let only_loaded = case.meeting == touches(Touch::Loaded) && case.lines_seen;
+        let only_loaded = case.meeting == Some(touches(Touch::Loaded)) && case.lines_seen;
         let touched = matches!(case.meeting, Some(Meeting::Touches(_)));
         let base_passed = case.base.is_some_and(|(passed, _)| passed > 0);
         let base_failed = case.base.is_some_and(|(_, failed)| failed > 0);

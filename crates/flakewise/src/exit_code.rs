@@ -18,6 +18,7 @@ pub(crate) enum ExitCode {
     /// A report could not be understood.
     Report = 23,
     /// A query is wrong.
+    #[cfg(feature = "history")]
     Query = 24,
     /// Somebody pressed ctrl-C.
     Interrupted = 130,

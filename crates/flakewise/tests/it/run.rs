@@ -20,6 +20,7 @@ def test_flaky():
 ";
 
 /// A test that does what the world outside says.
+#[cfg(feature = "history")]
 const WORLDLY: &str = "
 import os, pathlib
 
@@ -463,6 +464,7 @@ fn github_gets_annotations_and_a_summary() {
 }
 
 /// Names that are written in one way by pytest, and in another by its report.
+#[cfg(feature = "history")]
 const NAMES: &str = "
 import pytest
 

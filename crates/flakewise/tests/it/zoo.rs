@@ -86,23 +86,21 @@ fn compare(report: &Value, expectations: &[Expectation]) -> Vec<String> {
     let mut wrong = Vec::new();
     for Expectation { test, expected } in expectations {
         match said.remove(test) {
-            Some((conclusion, detail, failure)) => {
-                if !expected.allows_verdict(conclusion, detail) {
-                    let attempts = failure["attempts"].as_array().into_iter().flatten();
-                    let attempts: Vec<_> =
-                        attempts.map(|one| format!("{} {}", one["phase"], one["outcome"])).collect();
-                    wrong.push(format!(
-                        "{test}: {conclusion}/{}, expected {expected:?}\n    {}\n    {}",
-                        detail.unwrap_or("-"),
-                        attempts.join(", ").replace('"', ""),
-                        failure["evidence"],
-                    ));
-                }
+            Some((conclusion, detail, failure)) if !expected.allows_verdict(conclusion, detail) => {
+                let attempts = failure["attempts"].as_array().into_iter().flatten();
+                let attempts: Vec<_> =
+                    attempts.map(|one| format!("{} {}", one["phase"], one["outcome"])).collect();
+                wrong.push(format!(
+                    "{test}: {conclusion}/{}, expected {expected:?}\n    {}\n    {}",
+                    detail.unwrap_or("-"),
+                    attempts.join(", ").replace('"', ""),
+                    failure["evidence"],
+                ));
             }
             None if !expected.allows_pass() && !expected.allows_skip() => {
                 wrong.push(format!("{test}: did not fail, expected {expected:?}"));
             }
-            None => {}
+            _ => {}
         }
     }
     wrong.extend(said.into_keys().map(|test| format!("{test}: failed and is not in the model")));
