@@ -382,7 +382,7 @@ def reset(item):
             for definition in definitions:
                 cached = definition.cached_result
                 if cached is not None and cached[2] is not None:
-                    definition.cached_result = None
+                    finish(definition, item)
     try:
         from _pytest.subtests import failed_subtests_key
     except ImportError:
@@ -391,6 +391,19 @@ def reset(item):
     if counts:
         counts.pop(item.nodeid, None)
         counts.pop(getattr(item, "id", None), None)
+
+
+def finish(definition, item):
+    """Ends a fixture of an outer scope that broke, so that it is set up anew."""
+    if not item._request:
+        item._initrequest()
+    try:
+        # It must run its finalizers: pytest insists that none are left.
+        definition.finish(item._request)
+    except BaseException:
+        # What it broke with is known already.
+        pass
+    definition.cached_result = None
 
 
 class Main(Agent):
