@@ -79,30 +79,34 @@ pub(crate) fn run(
         bar.finish_and_clear();
     }
     let triaged = triaged?;
-    let delivery = match &sender {
-        Some(sender) => deliver(sender, &triaged, change.as_ref(), printer).unwrap_or_else(|error| {
-            // Not even the spool would take it. The answer stands all the same.
-            printer.warning(&format!("this run could not be kept: {error}"));
-            Delivery::default()
-        }),
-        None => Delivery::default(),
-    };
-    for (format, path) in &arguments.write {
+    let delivery = sender.as_ref().map(|sender| deliver(sender, &triaged, change.as_ref(), printer));
+    let written = arguments.write.iter().map(|(format, path)| {
         write_file(path, &rendered(*format, &triaged))
-            .map_err(|source| ExpectedError::Write { path: path.clone(), source })?;
-    }
+            .map_err(|source| ExpectedError::Write { path: path.clone(), source })
+    });
+    // Whatever goes wrong here, the answer is told first.
+    let written: Vec<_> = written.collect();
     if arguments.format == RunFormat::Text && !triaged.report.failures.is_empty() {
         printer.data("\n")?;
     }
     printer.data(&rendered(arguments.format, &triaged))?;
     github(arguments, &triaged.report, printer)?;
-    if let Some(trouble) = &delivery.store_trouble {
-        printer.warning(&format!(
-            "this run was kept in `{}` instead of the history: {trouble}",
-            arguments.spool.display()
-        ));
-        printer.hint("the next run or ingest sends it; keep that folder between jobs");
+    match delivery {
+        None | Some(Ok(Delivery { store_trouble: None, .. })) => {}
+        Some(Ok(Delivery { store_trouble: Some(trouble), .. })) => {
+            printer.warning(&format!(
+                "this run was kept in `{}` instead of the history: {trouble}",
+                arguments.spool.display()
+            ));
+            printer.hint("the next run or ingest sends it; keep that folder between jobs");
+        }
+        Some(Err(error)) => {
+            let reasons = std::iter::once(error.to_string()).chain(error.causes());
+            let reasons: Vec<_> = reasons.collect();
+            printer.warning(&format!("this run will not be remembered: {}", reasons.join(": ")));
+        }
     }
+    written.into_iter().collect::<Result<(), _>>()?;
     Ok(std::process::ExitCode::from(triaged.report.exit.code))
 }
 

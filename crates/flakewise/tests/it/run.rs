@@ -518,6 +518,24 @@ fn a_store_out_of_reach_changes_no_answer() {
 }
 
 #[test]
+fn neither_does_a_spool_out_of_reach() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    let output = project.pytest(&["--store", "/sys/flakewise", "--spool", "/sys/spool"], &[]);
+    assert_eq!(output.code, Some(0));
+    assert!(output.stderr.contains("warning: this run will not be remembered: "), "{}", output.stderr);
+    assert!(output.stdout.contains("1 passed in "), "{}", output.stdout);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_an_error_after_the_answer() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    let output = project.pytest(&["--no-store", "--write", "json=/sys/run.json"], &["-p", "no:terminal"]);
+    assert_eq!(output.code, Some(23));
+    assert!(output.stdout.starts_with("1 passed in "), "{}", output.stdout);
+    assert!(output.stderr.starts_with("error: failed to write `/sys/run.json`"), "{}", output.stderr);
+}
+
+#[test]
 fn a_run_that_keeps_nothing_writes_nothing() {
     let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
     project.pytest(&["--no-store"], &[]);
@@ -624,4 +642,124 @@ def pytest_sessionfinish(session, exitstatus):
     assert_eq!(log, "up\ndown\nfinished 1, 1 failed\n");
     let report = std::fs::read_to_string(project.path().join("report.xml")).expect("a report");
     assert!(report.contains(r#"errors="0" failures="1" skipped="0" tests="2""#), "{report}");
+}
+
+#[test]
+fn nothing_is_run_again_if_too_much_fails() {
+    let many = "
+import pytest
+
+@pytest.mark.parametrize('number', range(11))
+def test_many(number):
+    raise type('Error' + chr(65 + number), (Exception,), {})('broken')
+";
+    let project = Project::new(&[("test_a.py", many)]);
+    let (code, report) = project.report(&["--rerun", "0", "--verify-base"], &[]);
+    assert_eq!((code, report["reruns"].as_u64()), (Some(1), Some(0)));
+    let undecided =
+        verdicts(&report).iter().filter(|one| one.ends_with("undecided too-many-failures")).count();
+    assert_eq!(undecided, 11);
+    let (_, report) = project.report(&["--rerun", "0", "--postpone", "0", "--max-failures", "11"], &[]);
+    assert_eq!(report["reruns"].as_u64(), Some(22));
+}
+
+#[test]
+fn tests_and_what_they_start_do_not_find_us() {
+    let test = "
+import os, subprocess, sys
+
+def test_environment():
+    assert not [name for name in os.environ if name.startswith('FLAKEWISE')]
+    assert 'PYTEST_ADDOPTS' not in os.environ and 'PYTHONPATH' not in os.environ
+    assert not [entry for entry in sys.path if 'flakewise' in entry]
+
+def test_nested(tmp_path):
+    (tmp_path / 'test_inner.py').write_text('def test_inner(): assert False')
+    inner = subprocess.run([sys.executable, '-m', 'pytest', str(tmp_path)], stdout=subprocess.PIPE)
+    assert inner.returncode == 1 and b'1 failed' in inner.stdout
+";
+    let project = Project::new(&[("test_a.py", test)]);
+    let (code, report) = project.report(&[], &[]);
+    assert_eq!(verdicts(&report), Vec::<String>::new());
+    assert_eq!((code, report["counts"]["selected"].as_u64()), (Some(0), Some(2)));
+}
+
+#[test]
+fn every_kind_of_test_and_of_failure_is_judged() {
+    let test = "
+import unittest, pytest
+
+class Old(unittest.TestCase):
+    tries = 0
+    def test_old(self):
+        Old.tries += 1
+        self.assertGreater(Old.tries, 1)
+
+tries = {}
+
+def once(name):
+    tries[name] = tries.get(name, 0) + 1
+    assert tries[name] > 1, name
+
+@pytest.fixture
+def set_up():
+    once('set-up')
+
+@pytest.fixture
+def torn_down():
+    yield
+    once('tear-down')
+
+@pytest.fixture(scope='module')
+def shared():
+    once('shared')
+    return 3
+
+def test_set_up(set_up): pass
+def test_torn_down(torn_down): pass
+def test_shared(shared): assert shared == 3
+
+@pytest.mark.xfail(strict=True)
+def test_better_than_expected(): pass
+
+@pytest.mark.xfail
+def test_as_bad_as_expected(): assert False
+
+@pytest.mark.skipif(True, reason='not here')
+def test_skipped(): assert False
+";
+    let project = Project::new(&[("test_a.py", test)]);
+    let (code, report) = project.report(&[], &[]);
+    let mut verdicts = verdicts(&report);
+    verdicts.sort();
+    assert_eq!(
+        verdicts,
+        [
+            "test_a.py::Old::test_old flaky transient",
+            "test_a.py::test_better_than_expected undecided base-unknown",
+            "test_a.py::test_set_up flaky transient",
+            "test_a.py::test_shared flaky transient",
+            "test_a.py::test_torn_down flaky transient",
+        ]
+    );
+    let counts = &report["counts"];
+    assert_eq!(
+        (code, counts["selected"].as_u64(), counts["passed"].as_u64(), counts["skipped"].as_u64()),
+        (Some(1), Some(7), Some(0), Some(2))
+    );
+}
+
+#[test]
+fn ctrl_c_ends_everything_with_its_own_exit_code() {
+    let test = "
+import os, signal
+
+def test_interrupt():
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.pause()
+";
+    let project = Project::new(&[("test_a.py", test)]);
+    let output = project.pytest(&["--no-store"], &[]);
+    assert_eq!(output.code, Some(130), "{}", output.stderr);
+    assert!(output.stderr.contains("error: interrupted"), "{}", output.stderr);
 }
