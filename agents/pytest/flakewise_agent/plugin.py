@@ -345,7 +345,8 @@ class Agent:
         try:
             self.session._setupstate.teardown_exact(None)
         except BaseException as error:
-            self.notice("the session's tear-down failed with %s: %s" % (type(error).__name__, error), True)
+            text = "the session's tear-down failed with %s: %s" % (type(error).__name__, error)
+            self.connection.send({"t": "broken", "text": wire.text(text, 1024)})
 
 
 class Unseen:

@@ -18,6 +18,11 @@ pub enum ToHost {
         #[serde(default)]
         warning: bool,
     },
+    /// Something around the tests failed, and no test answers for it.
+    Broken {
+        /// What, without a full stop.
+        text: String,
+    },
     /// A file or folder could not be collected.
     CollectError {
         /// The runner's name for it.

@@ -113,6 +113,9 @@ pub struct SuiteRun {
     pub exit_code: Option<i32>,
     /// Files that could not be collected.
     pub collect_errors: Vec<CollectError>,
+    /// Whether something around the tests failed for which no test answers,
+    /// such as the end of a fixture of the whole session.
+    pub broken: bool,
     /// Why the suite stopped early, if somebody wished it to.
     pub stopped: Option<String>,
     /// Things to tell people.

@@ -481,6 +481,10 @@ impl Suite {
             ToHost::Notice { text, warning } if peer.in_suite => {
                 self.run.notices.push(RunnerNotice { text, warning });
             }
+            ToHost::Broken { text } if peer.in_suite => {
+                self.run.broken = true;
+                self.run.notices.push(RunnerNotice { text, warning: true });
+            }
             message => self.heard_of_job(place, message),
         }
     }

@@ -1,6 +1,7 @@
 //! How the build ends.
 
 use flakewise_model::{BuildExit, ExitReason, Outcome, TestFailure};
+use flakewise_runner::SuiteRun;
 
 /// What pytest says if tests failed.
 const TESTS_FAILED: u8 = 1;
@@ -8,11 +9,12 @@ const TESTS_FAILED: u8 = 1;
 /// The runner's answer, unless proved flakes are tolerated. A run that lost
 /// tests is never green.
 pub(crate) fn exit(
-    runner: Option<i32>,
+    suite_run: &SuiteRun,
     failures: &[TestFailure],
     complete: bool,
     tolerate: bool,
 ) -> BuildExit {
+    let runner = suite_run.exit_code;
     let code = runner.and_then(|code| u8::try_from(code).ok()).unwrap_or(TESTS_FAILED);
     if !complete && code == 0 {
         return BuildExit { runner, code: TESTS_FAILED, reason: ExitReason::Lost };
@@ -22,7 +24,8 @@ pub(crate) fn exit(
     if !tolerate || code == 0 {
         return BuildExit { runner, code, reason: ExitReason::Runner };
     }
-    let flaky = failures.iter().all(|failure| failure.verdict.blame.is_proved_flaky());
+    let proved = failures.iter().all(|failure| failure.verdict.blame.is_proved_flaky());
+    let flaky = proved && !suite_run.broken;
     if !complete {
         BuildExit { runner, code, reason: ExitReason::Lost }
     } else if failures.is_empty() {
@@ -93,6 +96,10 @@ mod tests {
         }
     }
 
+    fn ended(exit_code: Option<i32>) -> SuiteRun {
+        SuiteRun { exit_code, ..SuiteRun::default() }
+    }
+
     fn failures(blames: &[Blame]) -> Vec<TestFailure> {
         blames.iter().map(|blame| failure(blame.clone(), Outcome::Failed, "main")).collect()
     }
@@ -132,15 +139,22 @@ mod tests {
             (None, true, true, &[PROVED], 0, Tolerated),
         ];
         for (runner, complete, tolerate, blames, code, reason) in table {
-            let answer = exit(runner, &failures(blames), complete, tolerate);
+            let answer = exit(&ended(runner), &failures(blames), complete, tolerate);
             let line = format!("{runner:?}, complete: {complete}, tolerate: {tolerate}, {blames:?}");
             assert_eq!(answer, BuildExit { runner, code, reason }, "{line}");
         }
     }
 
     #[test]
+    fn flakes_are_not_tolerated_beside_something_broken_that_is_no_test() {
+        let suite_run = SuiteRun { broken: true, ..ended(Some(1)) };
+        let answer = exit(&suite_run, &failures(&[PROVED]), true, true);
+        assert_eq!((answer.code, answer.reason), (1, ExitReason::NotFlaky));
+    }
+
+    #[test]
     fn a_wrapper_that_forgives_failures_is_believed() {
-        assert_eq!(exit(Some(0), &failures(&[Blame::Regression]), true, false).code, 0);
+        assert_eq!(exit(&ended(Some(0)), &failures(&[Blame::Regression]), true, false).code, 0);
     }
 
     #[test]
@@ -149,7 +163,7 @@ mod tests {
             [(Outcome::Crashed, "main"), (Outcome::TimedOut, "main"), (Outcome::Failed, "continued-1")]
         {
             let unseen = [failure(Blame::Regression, outcome, worker)];
-            assert_eq!(exit(Some(0), &unseen, true, false).code, 1);
+            assert_eq!(exit(&ended(Some(0)), &unseen, true, false).code, 1);
         }
     }
 
@@ -173,7 +187,7 @@ mod tests {
             tolerate: bool,
             blames in proptest::collection::vec(blame(), 0..4),
         ) {
-            let answer = exit(runner, &failures(&blames), complete, tolerate);
+            let answer = exit(&ended(runner), &failures(&blames), complete, tolerate);
             let said = runner.unwrap_or(1);
             let forgiven = tolerate && complete && !blames.is_empty()
                 && blames.iter().all(Blame::is_proved_flaky);

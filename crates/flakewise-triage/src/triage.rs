@@ -435,7 +435,7 @@ impl Climb<'_, '_> {
             lost,
             uncollected,
             reruns: failures.iter().map(|failure| failure.attempts.iter().filter(own).count() as u64).sum(),
-            exit: exit(suite_run.exit_code, &failures, complete, self.context.settings.tolerate_flaky),
+            exit: exit(suite_run, &failures, complete, self.context.settings.tolerate_flaky),
             failures,
             incidents,
             change: self.context.change.map(Change::summary),

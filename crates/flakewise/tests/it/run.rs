@@ -225,6 +225,24 @@ fn a_crash_loses_no_test_and_is_never_green() {
 }
 
 #[test]
+fn a_flake_is_not_tolerated_if_the_session_could_not_be_torn_down() {
+    let conftest = "
+import pytest
+
+@pytest.fixture(scope='session', autouse=True)
+def database():
+    yield
+    raise RuntimeError('still in use')
+";
+    let project = Project::new(&[("conftest.py", conftest), ("test_a.py", FLAKY)]);
+    let (code, report) = project.report(&["--tolerate", "flaky"], &[]);
+    assert_eq!(verdicts(&report), ["test_a.py::test_flaky flaky transient"]);
+    let notice = "the session's tear-down failed with RuntimeError: still in use";
+    assert_eq!(report["notices"][0]["text"], notice);
+    assert_eq!((code, report["exit"]["reason"].as_str()), (Some(1), Some("not-flaky")));
+}
+
+#[test]
 fn a_file_that_cannot_be_collected_is_told_and_never_green() {
     let project = Project::new(&[("test_a.py", "import nowhere\n"), ("test_b.py", "def test_b(): pass\n")]);
     let (code, report) = project.report(&["--tolerate", "flaky"], &[]);
