@@ -70,3 +70,8 @@ if _agent is not None:
     def pytest_cmdline_main(config):
         """Takes part once all plugins are known."""
         _agent.configure(config)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_load_initial_conftests(early_config):
+        _agent.prepare(early_config)
+        yield

@@ -1,13 +1,17 @@
 """The pytest plugin: main, zygote, child and fresh processes."""
 
+import faulthandler
 import gc
 import os
 import select
 import signal
 import sys
 import time
+import types
 
 import pytest
+from _pytest.doctest import DoctestItem
+from _pytest.junitxml import xml_key
 
 from . import wire
 
@@ -86,14 +90,16 @@ class Attempt:
 
     def add(self, report):
         """Takes in one report: set-up, call, tear-down or a sub-test."""
-        self.nanoseconds += int(report.duration * 1e9)
+        is_part = hasattr(report, "context")
+        if not is_part:
+            self.nanoseconds += int(report.duration * 1e9)
         if report.failed:
             # A failure in the call is the test's own; set-up and tear-down are
             # around it. The first that went wrong is the one to tell.
             if self.outcome not in ("failed", "errored"):
                 self.outcome = "failed" if report.when == "call" else "errored"
                 self.failure = report
-        elif report.skipped and not hasattr(report, "context") and self.outcome == "passed":
+        elif report.skipped and not is_part and self.outcome == "passed":
             self.outcome = "skipped"
             self.failure = report
 
@@ -147,11 +153,15 @@ class Agent:
         self.attempt = None
         self.items = []
         self.index = {}
+        self.doctest_names = {}
         self.asks = bool(job.get("ask"))
         # Whether fixtures of the session must outlive the last test.
         self.holds_session = False
 
     # Configuration
+
+    def prepare(self, config):
+        """Before any other plugin has begun."""
 
     def configure(self, config):
         self.config = config
@@ -198,6 +208,9 @@ class Agent:
             name = wire.text(item.nodeid, 4096)
             count = seen[name] = seen.get(name, 0) + 1
             names.append(name if count == 1 else "%s#%d" % (name, count))
+            if isinstance(item, DoctestItem) and item.dtest is not None:
+                # Whoever runs it empties it.
+                self.doctest_names[item] = dict(item.dtest.globs)
         self.watch_setup_state()
         return names
 
@@ -303,17 +316,30 @@ class Agent:
     def run_again(self, item, nextitem, phase):
         """Runs a test once more, unseen by other plugins' reports."""
         reset(item)
+        if item in self.doctest_names:
+            item.dtest.globs.update(self.doctest_names[item])
         attempt = self.begin(item, phase)
-        try:
-            with Unseen(self.config.pluginmanager, self):
+        with Unseen(self.config, self):
+            try:
                 self.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
-        except BaseException as error:
-            self.abandon(attempt, error)
-            if isinstance(error, KeyboardInterrupt) and self.connection.lost:
-                raise
-            return attempt
+            except BaseException as error:
+                self.abandon(attempt, error)
+                self.tear_down_abandoned(nextitem)
+                if isinstance(error, KeyboardInterrupt):
+                    self.interrupted()
+                return attempt
         self.end(attempt)
         return attempt
+
+    def tear_down_abandoned(self, nextitem):
+        """Ends the fixtures of a test that pytest gave up on, for the next."""
+        try:
+            self.session._setupstate.teardown_exact(nextitem)
+        except BaseException as error:
+            self.notice("a tear-down failed with %s: %s" % (type(error).__name__, error))
+
+    def interrupted(self):
+        """Somebody pressed a key, or a test did as if."""
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
@@ -342,18 +368,26 @@ class Agent:
     def tear_down(self):
         """Ends the session's fixtures; what breaks there has no test to blame."""
         self.holds_session = False
+        capture = self.config.pluginmanager.getplugin("capturemanager")
+        if capture is not None:
+            capture.resume_global_capture()
         try:
             self.session._setupstate.teardown_exact(None)
         except BaseException as error:
             text = "the session's tear-down failed with %s: %s" % (type(error).__name__, error)
             self.connection.send({"t": "broken", "text": wire.text(text, 1024)})
+        if capture is not None:
+            capture.suspend_global_capture()
+            capture.read_global_capture()
 
 
 class Unseen:
-    """While this lasts, reports reach no plugin but one."""
+    """While this lasts, reports reach no plugin but one, nothing is said on the
+    terminal, and what fixtures add to pytest's own report is taken back."""
 
-    def __init__(self, manager, plugin):
-        self._manager = manager
+    def __init__(self, config, plugin):
+        self._config = config
+        self._manager = config.pluginmanager
         self._plugin = plugin
 
     def __enter__(self):
@@ -366,9 +400,28 @@ class Unseen:
             return call(name, methods, arguments, firstresult)
 
         self._manager._inner_hookexec = unseen
+        report = self._config.stash.get(xml_key, None)
+        self._kept = [] if report is None else [(report, lists_of(report))]
+        terminal = self._manager.getplugin("terminalreporter")
+        writer = getattr(terminal, "_tw", None)
+        self._nowhere = None
+        if hasattr(writer, "_file"):
+            self._nowhere = open(os.devnull, "w", encoding="utf-8")
+            self._kept.append((writer, {"_file": writer._file, "_current_line": getattr(writer, "_current_line", "")}))
+            self._kept.append((terminal, {"currentfspath": getattr(terminal, "currentfspath", None)}))
+            writer._file = self._nowhere
 
     def __exit__(self, *_):
         self._manager._inner_hookexec = self._call
+        for thing, attributes in self._kept:
+            vars(thing).update(attributes)
+        if self._nowhere is not None:
+            self._nowhere.close()
+
+
+def lists_of(thing):
+    """Copies of all lists and dictionaries that something has."""
+    return {name: value.copy() for name, value in vars(thing).items() if type(value) in (list, dict)}
 
 
 def reset(item):
@@ -395,20 +448,24 @@ def reset(item):
 
 
 def finish(definition, item):
-    """Ends a fixture of an outer scope that broke, so that it is set up anew."""
-    if not item._request:
-        item._initrequest()
+    """Makes pytest forget a fixture that is broken, so that it is set up anew."""
+    request = types.SimpleNamespace(node=item, config=item.config, session=item.session)
     try:
-        # It must run its finalizers: pytest insists that none are left.
-        definition.finish(item._request)
+        definition.finish(request)
     except BaseException:
-        # What it broke with is known already.
+        # It could not be set up; no wonder if it cannot be torn down.
         pass
     definition.cached_result = None
 
 
 class Main(Agent):
     """The process the user asked for."""
+
+    is_interrupted = False
+
+    def interrupted(self):
+        self.is_interrupted = True
+        self.session.shouldstop = "interrupted while a test was run again"
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -436,6 +493,7 @@ class Main(Agent):
         if error is not None and not stopped:
             stopped = "%s: %s" % (type(error).__name__, error)
         wanted = error is None or bool(session.shouldfail or session.shouldstop) or isinstance(error, pytest.exit.Exception)
+        wanted = wanted and not self.is_interrupted
         self.connection.send({"t": "suite_end", "stopped": stopped and wire.text(stopped, 1024), "wanted": wanted})
         self.serve_runs()
         if self.holds_session:
@@ -500,12 +558,17 @@ class Zygote:
     def serve(self):
         _setsid()
         capture = self.agent.config.pluginmanager.getplugin("capturemanager")
-        if capture is not None:
-            capture.suspend_global_capture(in_=True)
+        if capture is not None and capture._global_capturing is not None:
+            # A child begins anew. The files are main's, offsets included: not
+            # to be read here.
+            capture._global_capturing.stop_capturing()
+            capture._global_capturing = None
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         os.close(nothing)
+        if faulthandler.is_enabled():
+            faulthandler.enable(file=2)
         # What exists now is never garbage in a child; not to look at it keeps
         # its pages shared.
         gc.freeze()
@@ -572,9 +635,8 @@ class Zygote:
         self.connection.open("child", job=job["job"])
         capture = agent.config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
-            # The zygote's capture files are shared, offsets included.
-            capture.stop_global_capturing()
             capture.start_global_capturing()
+            capture.suspend_global_capture()
         agent.job = job
         agent.run_job()
 
@@ -620,7 +682,7 @@ def run_job(agent):
     stays = bool(job.get("stay"))
     agent.holds_session = stays
     items = [agent.items[index] for index in job["tests"]]
-    with Unseen(agent.config.pluginmanager, agent):
+    with Unseen(agent.config, agent):
         if agent.observer is not None:
             # Now, in case the first test takes the process along.
             agent.observer.note_loaded()
@@ -655,28 +717,53 @@ def ends(child, limit):
 class Fresh(Agent):
     """A new interpreter for a few tests."""
 
+    def prepare(self, config):
+        options = config.known_args_namespace
+        if hasattr(options, "no_cov"):
+            # It would begin by wiping out the data of the user's own run.
+            options.no_cov = True
+
     def configure(self, config):
         super().configure(config)
-        if config.option.maxfail:
-            config.option.maxfail = 0
+        option = config.option
+        if option.maxfail:
+            option.maxfail = 0
+        # The user's own files stay as they are.
+        option.cacheclear = False
+        option.xmlpath = None
         files = self.job.get("files")
         if files:
             # As if the user had named only these; everything else about the
             # command line stays.
             config.args = list(files)
-            config.option.pyargs = False
+            option.pyargs = False
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items):
-        wanted = {}
-        for place, name in enumerate(self.job["names"]):
-            wanted[name] = place
-        found = {}
-        for item in items:
-            name = wire.text(item.nodeid, 4096)
-            if name in wanted and name not in found:
-                found[name] = item
-        items[:] = [found[name] for name in self.job["names"] if name in found]
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection(self):
+        result = yield
+        if result.excinfo is not None:
+            error = result.excinfo[1]
+            self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self):
+        # It did not come to running anything.
+        self.leave()
+        yield
+
+    def leave(self):
+        """No other plugin may write its report: this run is not the user's."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        _exit(0)
+
+    def take_wanted(self, session):
+        """Only what the host named, in its order."""
+        found = dict(zip(self.take_items(session), session.items))
+        names = [name for name in self.job["names"] if name in found]
+        self.items = session.items = [found[name] for name in names]
+        self.index = {item: number for number, item in enumerate(self.items)}
+        return names
 
     def observe_each(self):
         """Runs every test in a fork of its own, each with a trail of its own
@@ -706,7 +793,7 @@ class Fresh(Agent):
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
         try:
-            names = self.take_items(session)
+            names = self.take_wanted(session)
             self.send_tests(names)
             if names and self.job.get("each"):
                 self.observe_each()
@@ -718,5 +805,4 @@ class Fresh(Agent):
         except BaseException as error:
             self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
         finally:
-            # No other plugin may write its report: this run is not the user's.
-            _exit(0)
+            self.leave()
