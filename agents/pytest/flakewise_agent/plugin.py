@@ -2,6 +2,7 @@
 
 import faulthandler
 import gc
+import io
 import os
 import select
 import signal
@@ -404,19 +405,15 @@ class Unseen:
         self._kept = [] if report is None else [(report, lists_of(report))]
         terminal = self._manager.getplugin("terminalreporter")
         writer = getattr(terminal, "_tw", None)
-        self._nowhere = None
         if hasattr(writer, "_file"):
-            self._nowhere = open(os.devnull, "w", encoding="utf-8")
             self._kept.append((writer, {"_file": writer._file, "_current_line": getattr(writer, "_current_line", "")}))
             self._kept.append((terminal, {"currentfspath": getattr(terminal, "currentfspath", None)}))
-            writer._file = self._nowhere
+            writer._file = io.StringIO()
 
     def __exit__(self, *_):
         self._manager._inner_hookexec = self._call
         for thing, attributes in self._kept:
             vars(thing).update(attributes)
-        if self._nowhere is not None:
-            self._nowhere.close()
 
 
 def lists_of(thing):

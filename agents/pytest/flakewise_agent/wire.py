@@ -19,8 +19,19 @@ TEXT_LIMIT = 64 * 1024
 # Tests that close descriptors usually begin with the low ones.
 LOWEST_DESCRIPTOR = 500
 
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
+
+
+class _Encoder(json.JSONEncoder):
+    # As they are now: some replace them for everybody.
+    encode, iterencode, default = json.JSONEncoder.encode, json.JSONEncoder.iterencode, json.JSONEncoder.default
+
+
+class _Decoder(json.JSONDecoder):
+    decode, raw_decode = json.JSONDecoder.decode, json.JSONDecoder.raw_decode
+
+
+_encode = _Encoder(allow_nan=False, separators=(",", ":")).encode
+_decode = _Decoder().decode
 _write, _read, _close, _fstat, _getpid = os.write, os.read, os.close, os.fstat, os.getpid
 _fcntl, _duplicate = fcntl.fcntl, fcntl.F_DUPFD_CLOEXEC
 _socket, _family, _kind = socket.socket, socket.AF_UNIX, socket.SOCK_STREAM
