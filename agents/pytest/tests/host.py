@@ -129,7 +129,7 @@ class Host:
     # Processes
 
     def start(self, arguments, role="main", job=0, variables=None, options=""):
-        original = environment(**self.variables, **(variables or {}))
+        original = environment(**dict(self.variables, **(variables or {})))
         agent = {
             "FLAKEWISE_SOCKET": self.socket,
             "FLAKEWISE_TOKEN": self.token,
