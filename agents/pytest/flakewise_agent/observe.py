@@ -11,7 +11,7 @@ from . import wire
 
 _fspath, _fsdecode = os.fspath, os.fsdecode
 _open, _write, _close, _fstat = os.open, os.write, os.close, os.fstat
-_getcwd = os.getcwd
+_getcwd, _getpid = os.getcwd, os.getpid
 _frame = sys._getframe
 #: Modules through which a call only passes on its way.
 PASSING = ("os", "posixpath", "genericpath", "pathlib", "pathlib._local", "pathlib._abc", "pathlib._os")
@@ -79,23 +79,24 @@ class Observer:
     def __init__(self, trail, changed):
         self.trail = Trail(trail)
         self.seen = {kind: set() for kind in ("opened", "loaded", "listed", "looked_for", "imports", "hidden")}
-        self.inserted = {file: [tuple(lines) for lines in ranges] for file, ranges in changed.items()}
-        self.changed = frozenset(changed)
+        self.changed = changed
         self.lines = set()
-        self.pid = os.getpid()
+        self.files = {}
+        self.sources = {}
+        self.pid = _getpid()
         self.running = False
         self.can_see_lines = True
 
     def start(self):
         self.running = True
         sys.addaudithook(self.audit)
-        for name in ("stat", "lstat", "access"):
-            setattr(os, name, self.looking(getattr(os, name)))
+        self.watch_looking()
         if self.changed:
-            if hasattr(sys, "monitoring"):
-                self.can_see_lines = self.monitor_lines()
-            else:
-                self.can_see_lines = self.probe_lines()
+            # What is loaded already has executed lines unseen.
+            loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+            late = any(isinstance(file, str) and self.changed_file(file) for file in loaded)
+            seen = self.monitor_lines() if hasattr(sys, "monitoring") else self.probe_lines()
+            self.can_see_lines = seen and not late
 
     def branch(self, number):
         """For a fork: what it does is told in a trail of its own."""
@@ -132,7 +133,7 @@ class Observer:
     def say(self, kind, value):
         seen = self.seen[kind]
         # What a forked child does is not seen, and that it was forked is told.
-        if value in seen or os.getpid() != self.pid:
+        if value in seen or _getpid() != self.pid:
             return
         seen.add(value)
         running, self.running = self.running, False
@@ -154,7 +155,7 @@ class Observer:
             self.say("imports", str(arguments[0]))
             if arguments[1]:
                 self.add("opened", arguments[1])
-        elif event in ("os.listdir", "os.scandir", "glob.glob", "pathlib.Path.glob"):
+        elif event in ("os.listdir", "os.scandir"):
             if is_machinery():
                 return
             self.add("listed", arguments[0] if arguments[0] is not None else ".")
@@ -165,9 +166,19 @@ class Observer:
         elif event in ("os.fork", "os.forkpty", "pty.spawn"):
             self.say("hidden", "it forked")
 
+    def watch_looking(self):
+        # Before Python 3.11, pathlib keeps the functions for itself.
+        accessor = getattr(sys.modules.get("pathlib"), "_NormalAccessor", None)
+        for name in ("stat", "lstat", "access"):
+            original = getattr(os, name)
+            look = self.looking(original)
+            setattr(os, name, look)
+            if vars(accessor).get(name) is original if accessor is not None else False:
+                setattr(accessor, name, staticmethod(look))
+
     def looking(self, function):
         def look(path, *arguments, **keywords):
-            if self.running and not is_machinery():
+            if self.running and keywords.get("dir_fd") is None and not is_machinery():
                 self.add("looked_for", path)
             return function(path, *arguments, **keywords)
 
@@ -180,16 +191,36 @@ class Observer:
 
     # Lines
 
-    def hit(self, file, line):
-        key = (file, line)
-        if key not in self.lines and os.getpid() == self.pid:
-            self.lines.add(key)
+    def changed_file(self, file):
+        """The changed file that this name leads to, if any."""
+        try:
+            return self.files[file]
+        except KeyError:
+            pass
+        known = file
+        if file not in self.changed:
             running, self.running = self.running, False
-            self.trail.write("executed", (wire.text(file, 4096), line))
+            known = os.path.realpath(file)
             self.running = running
+        self.files[file] = known = known if known in self.changed else None
+        return known
 
-    def is_inserted(self, file, line):
-        return any(first <= line <= last for first, last in self.inserted.get(file, ()))
+    def source(self, file):
+        if file not in self.sources:
+            running, self.running = self.running, False
+            self.sources[file] = Source(file, self.changed[file])
+            self.running = running
+        return self.sources[file]
+
+    def hit(self, file, line):
+        """A statement was reached: all its lines count."""
+        for number in self.source(file).lines_with(line):
+            key = (file, number)
+            if key not in self.lines and _getpid() == self.pid:
+                self.lines.add(key)
+                running, self.running = self.running, False
+                self.trail.write("executed", (wire.text(file, 4096), number))
+                self.running = running
 
     def monitor_lines(self):
         """Line events for changed files only; everything else is left alone
@@ -204,25 +235,20 @@ class Observer:
             return False
         monitoring.use_tool_id(tool, "flakewise")
         events = monitoring.events
-        changed, hit = self.changed, self.hit
-        definitions = {}
-        is_inserted = self.is_inserted
+        is_function = inspect.CO_OPTIMIZED
 
         def started(code, _):
-            if code.co_filename in changed:
+            file = self.changed_file(code.co_filename)
+            if file is not None:
                 monitoring.set_local_events(tool, code, events.LINE)
-                hit(code.co_filename, code.co_firstlineno)
+                if code.co_flags & is_function:
+                    self.hit(file, code.co_firstlineno)
             return monitoring.DISABLE
 
         def line(code, number):
-            file = code.co_filename
-            if not code.co_flags & inspect.CO_OPTIMIZED:
-                # The body of a module or class.
-                if file not in definitions:
-                    definitions[file] = definition_lines(file)
-                if number in definitions[file] and is_inserted(file, number):
-                    return monitoring.DISABLE
-            hit(file, number)
+            file = self.changed_file(code.co_filename)
+            if file is not None and (code.co_flags & is_function or number not in self.source(file).silent):
+                self.hit(file, number)
             return monitoring.DISABLE
 
         monitoring.register_callback(tool, events.PY_START, started)
@@ -243,13 +269,14 @@ class Observer:
 
         def get_code(self, name):
             path = self.get_filename(name)
-            if path not in observer.changed:
+            if observer.changed_file(path) is None:
                 return original(self, name)
             tree = ast.parse(self.get_data(path), path)
             return compile(probed(tree, path), path, "exec", dont_inherit=True)
 
         def probed(tree, path):
-            return Probe(ast, path, observer.is_inserted).visit(tree)
+            file = observer.changed_file(path)
+            return Probe(ast, file, observer.source(file)).visit(tree)
 
         builtins.__flakewise_hit__ = self.hit
         loader.get_code = get_code
@@ -259,7 +286,7 @@ class Observer:
         """The same for test files, which pytest loads in its own way."""
         from _pytest.assertion import rewrite
 
-        changed = self.changed
+        changed_file = self.changed_file
         try:
             asserts, read, write = rewrite.rewrite_asserts, rewrite._read_pyc, rewrite._write_pyc
         except AttributeError:
@@ -267,14 +294,14 @@ class Observer:
 
         def rewrite_asserts(tree, source, module_path=None, config=None):
             asserts(tree, source, module_path, config)
-            if module_path in changed:
+            if module_path is not None and changed_file(module_path):
                 probed(tree, module_path)
 
         def read_pyc(source, *arguments):
-            return None if str(source) in changed else read(source, *arguments)
+            return None if changed_file(str(source)) else read(source, *arguments)
 
         def write_pyc(state, code, *arguments):
-            return False if code.co_filename in changed else write(state, code, *arguments)
+            return False if changed_file(code.co_filename) else write(state, code, *arguments)
 
         rewrite.rewrite_asserts, rewrite._read_pyc, rewrite._write_pyc = rewrite_asserts, read_pyc, write_pyc
         return True
@@ -310,72 +337,123 @@ def is_definition(ast, statement):
     return True
 
 
-def definition_lines(file):
-    """The lines of a file that only give names, decorators included."""
-    import ast
+class Source:
+    """The statements of a changed file.
 
-    lines = set()
-    try:
-        with open(file, "rb") as source:
-            tree = ast.parse(source.read(), file)
-    except (OSError, SyntaxError, ValueError):
-        return lines
-    for node in ast.walk(tree):
-        if is_definition(ast, node):
-            first = min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
-            lines.update(range(first, max(node.lineno, node.body[0].lineno - 1) + 1))
-    return lines
+    However lines are watched, what counts is statements: one that is reached
+    counts with all its lines, up to the next statement inside it. The lines of
+    `except`, `else` and `case` belong to the statement that they are part of.
+    """
+
+    def __init__(self, file, inserted):
+        import ast
+
+        self.lines = {}
+        #: Lines of new definitions, which do nothing by being defined.
+        self.silent = set()
+        try:
+            with open(file, "rb") as source:
+                tree = ast.parse(source.read(), file)
+        except (OSError, SyntaxError, ValueError):
+            return
+        inserted = [range(first, last + 1) for first, last in inserted]
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.stmt):
+                continue
+            own = own_lines(ast, node)
+            for block in (getattr(node, field, None) or () for field in ("body", "orelse", "finalbody")):
+                # A declaration is not executed itself, but what follows it is.
+                for place, statement in enumerate(block[:-1]):
+                    if isinstance(statement, (ast.Global, ast.Nonlocal)):
+                        lines = {*own_lines(ast, statement), *own_lines(ast, block[place + 1])}
+                        self.lines.update((line, lines) for line in lines)
+            for line in own:
+                self.lines.setdefault(line, set()).update(own)
+            if is_definition(ast, node) and all(any(line in lines for lines in inserted) for line in own):
+                self.silent.update(own)
+                if isinstance(node, ast.ClassDef):
+                    self.silent.update(*(own_lines(ast, part) for part in node.body if is_idle(ast, part)))
+
+    def lines_with(self, line):
+        """All lines of the statements that are on this one."""
+        return sorted(self.lines.get(line, ())) or [line]
 
 
-def Probe(ast, path, is_inserted):
+def is_idle(ast, statement):
+    """Whether it does nothing at all."""
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, ast.Pass)
+
+
+def first_line(node):
+    return min([node.lineno] + [decorator.lineno for decorator in getattr(node, "decorator_list", ())])
+
+
+def own_lines(ast, node):
+    """A statement's lines without those of the statements inside it."""
+    parts = [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+    blocks = [getattr(node, field, None) for field in ("body", "orelse", "finalbody")]
+    blocks = [block for block in blocks + [part.body for part in parts] if block]
+    if not blocks:
+        return range(first_line(node), node.end_lineno + 1)
+    own = {node.lineno, *(getattr(part, "pattern", part).lineno for part in parts)}
+    begin = first_line(node)
+    for first, last in sorted((first_line(block[0]), block[-1].end_lineno) for block in blocks):
+        own.update(range(begin, first))
+        begin = last + 1
+    return sorted(own)
+
+
+def Probe(ast, path, source):
     """Inserts a call before every statement."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
 
     class Transformer(ast.NodeTransformer):
+        depth = 0
+
         def generic_visit(self, node):
+            is_function = isinstance(node, functions)
+            depth, self.depth = self.depth, self.depth + 1 if is_function else 0 if isinstance(node, ast.ClassDef) else self.depth
             super().generic_visit(node)
             for field in ("body", "orelse", "finalbody"):
                 statements = getattr(node, field, None)
                 if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
                     setattr(node, field, self.probed(node, field, statements))
+            self.depth = depth
             return node
 
         def probed(self, node, field, statements):
             result = []
-            head = field == "body" and isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+            head = field == "body" and isinstance(node, (ast.Module, ast.ClassDef) + functions)
+            called = head and isinstance(node, functions)
+            late = []
             for place, statement in enumerate(statements):
                 constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
                 future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-                placed = getattr(statement, "lineno", None) is not None
-                new = is_definition(ast, statement) and is_inserted(path, statement.lineno)
-                silent = (head and place == 0 and constant) or future or new
-                if placed and not silent:
-                    result.append(self.call(statement))
+                line = getattr(statement, "lineno", None)
+                text = head and place == 0 and constant and isinstance(statement.value.value, str)
+                if called and not text:
+                    # To call a function is to use its definition.
+                    result.append(self.call(node.lineno))
+                    called = False
+                silent = line is None or (not self.depth and line in source.silent)
+                if text or future:
+                    # Nothing may come before it. A function's text is not executed.
+                    late += [] if silent or isinstance(node, functions) else [self.call(line)]
+                else:
+                    result += late if silent else [*late, self.call(line)]
+                    late = []
                 result.append(statement)
-            return result
+            if called:
+                result.append(self.call(node.lineno))
+            return result + late
 
-        def call(self, statement):
-            # A compound statement's own lines end where its body begins.
-            body = getattr(statement, "body", None)
-            last = getattr(statement, "end_lineno", None) or statement.lineno
-            if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
-                last = min(last, max(statement.lineno, first_line(body[0], last) - 1))
-            first = first_line(statement, statement.lineno)
-            calls = [
-                ast.Call(
-                    ast.Name("__flakewise_hit__", ast.Load()), [ast.Constant(path), ast.Constant(line)], []
-                )
-                for line in range(first, min(last, first + 200) + 1)
-            ]
-            expression = calls[0] if len(calls) == 1 else ast.Tuple(calls, ast.Load())
-            call = ast.Expr(expression)
+        def call(self, line):
+            name = ast.Name("__flakewise_hit__", ast.Load())
+            call = ast.Expr(ast.Call(name, [ast.Constant(path), ast.Constant(line)], []))
             for node in ast.walk(call):
-                node.lineno = node.end_lineno = statement.lineno
+                node.lineno = node.end_lineno = line
                 node.col_offset = node.end_col_offset = 0
             return call
-
-    def first_line(statement, otherwise):
-        decorators = getattr(statement, "decorator_list", None) or ()
-        lines = [getattr(node, "lineno", None) for node in (statement, *decorators)]
-        return min((line for line in lines if line is not None), default=otherwise)
 
     return Transformer()
