@@ -608,4 +608,3 @@ fn incidents(failures: &mut [TestFailure]) -> Vec<Incident> {
     }
     incidents
 }
-
