@@ -180,7 +180,9 @@ class Agent:
     def pytest_configure(self, config):
         option = config.option
         if getattr(option, "dist", "no") != "no" or getattr(option, "tx", None):
-            count = len(getattr(option, "tx", None) or ())
+            # As in `3*popen`.
+            counts = [str(spec).partition("*") for spec in getattr(option, "tx", None) or ()]
+            count = sum(int(times) if star and times.isdigit() else 1 for times, star, _ in counts)
             self.notice("pytest-xdist is set aside: the suite runs in one process instead of %d" % max(count, 1))
             option.dist, option.tx, option.numprocesses = "no", [], None
         if getattr(option, "looponfail", False):
