@@ -156,6 +156,8 @@ class Agent:
         self.index = {}
         self.doctest_names = {}
         self.asks = bool(job.get("ask"))
+        # As pytest counts them, to notice what others add.
+        self.failed_reports = 0
         # Whether fixtures of the session must outlive the last test.
         self.holds_session = False
 
@@ -194,6 +196,7 @@ class Agent:
     @pytest.hookimpl
     def pytest_collectreport(self, report):
         if report.failed:
+            self.failed_reports += 1
             failure = describe(report)
             failure["when"] = "collect"
             self.connection.send({"t": "collect_error", "id": wire.text(report.nodeid, 4096), "failure": failure})
@@ -352,8 +355,11 @@ class Agent:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report):
-        if self.attempt is not None:
-            self.attempt.add(report)
+        attempt = self.attempt
+        if attempt is not None:
+            attempt.add(report)
+            if report.failed and attempt.phase == "first" and not hasattr(report, "wasxfail"):
+                self.failed_reports += 1
 
     # After the suite
 
@@ -497,6 +503,10 @@ class Main(Agent):
         self.serve_runs()
         if self.holds_session:
             self.tear_down()
+        if session.testsfailed > self.failed_reports:
+            # Such as too little coverage.
+            text = "something besides the tests made the run fail: see what pytest says"
+            self.connection.send({"t": "broken", "text": text})
         self.connection.close()
 
     @pytest.hookimpl

@@ -111,6 +111,8 @@ pub struct RunnerNotice {
 pub struct SuiteRun {
     /// The exit code of the command; none if a signal ended it.
     pub exit_code: Option<i32>,
+    /// Whether the command was pytest itself, so that the code is pytest's.
+    pub direct: bool,
     /// Files that could not be collected.
     pub collect_errors: Vec<CollectError>,
     /// Whether something around the tests failed for which no test answers,

@@ -189,6 +189,8 @@ impl Suite {
             return Err(RunnerError::NoRunner { program: self.program.clone(), status });
         }
         self.run.exit_code = status.code();
+        let mut mains = self.peers.iter().filter(|peer| peer.role == Role::Main);
+        self.run.direct = mains.all(|peer| peer.pid == self.command);
         self.sweep();
         for session in 0..self.sessions.len() {
             self.go_on(session, director)?;

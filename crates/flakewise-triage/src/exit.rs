@@ -25,7 +25,11 @@ pub(crate) fn exit(
         return BuildExit { runner, code, reason: ExitReason::Runner };
     }
     let proved = failures.iter().all(|failure| failure.verdict.blame.is_proved_flaky());
-    let flaky = proved && !suite_run.broken;
+    // Other codes of pytest say that something else went wrong: an internal
+    // error, wrong usage. What a wrapper says is its own affair, and a process
+    // that a test took along says nothing.
+    let by_tests = code == TESTS_FAILED || runner.is_none() || !suite_run.direct;
+    let flaky = proved && by_tests && !suite_run.broken;
     if !complete {
         BuildExit { runner, code, reason: ExitReason::Lost }
     } else if failures.is_empty() {
@@ -150,6 +154,13 @@ mod tests {
         let suite_run = SuiteRun { broken: true, ..ended(Some(1)) };
         let answer = exit(&suite_run, &failures(&[PROVED]), true, true);
         assert_eq!((answer.code, answer.reason), (1, ExitReason::NotFlaky));
+    }
+
+    #[test]
+    fn flakes_are_not_tolerated_beside_an_internal_error_of_pytest() {
+        let answer = |direct| exit(&SuiteRun { direct, ..ended(Some(3)) }, &failures(&[PROVED]), true, true);
+        assert_eq!((answer(true).code, answer(true).reason), (3, ExitReason::NotFlaky));
+        assert_eq!(answer(false).code, 0);
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! where R is how likely the same is of a regression: 1, but small if nothing
-//! the test depends on has changed. A single pass on the same code is proof, and
+//! the test depends on has changed; then the cause is outside and may last, and
+//! the number of failures is left out. A single pass on the same code is proof, and
 //! needs no formula.
 
 use flakewise_model::{
@@ -197,9 +198,14 @@ fn probability(facts: &Facts<'_>) -> Probability {
     let (passed, failed) = facts.base.map_or((0, 0), |base| (base.passed, base.failed));
     let known = facts.past.is_some_and(|past| past.mixed > 0);
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
+    let nothing_changed = facts.change.is_some_and(|change| change.files == 0);
+    if !nothing_changed && matches!(facts.meeting, Some(Meeting::Disjoint { .. })) {
+        // Whatever makes it fail is outside the change and may well last, so
+        // how often it failed says nothing.
+        return posterior(prior, 0, 0, UNSEEN_REGRESSION);
+    }
     let regression = match facts.meeting {
-        _ if facts.change.is_some_and(|change| change.files == 0) => 1.0,
-        Some(Meeting::Disjoint { .. }) => UNSEEN_REGRESSION,
+        _ if nothing_changed => 1.0,
         Some(Meeting::Touches(files))
             if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) =>
         {
