@@ -63,7 +63,7 @@ class Real:
 REAL = {
     suite.name: suite
     for suite in (
-        Real("marshmallow", "4.4.0", ("simplejson",)),
+        Real("marshmallow", "4.4.0", ("pytz", "simplejson")),
         Real("pyramid", "2.1", ("webtest", "zope.component"), ("3.10", "3.11", "3.12", "3.13", "3.14")),
         # With the brokers' libraries that its tests cannot be collected without;
         # the tests of the other brokers are skipped.
