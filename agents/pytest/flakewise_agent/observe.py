@@ -14,7 +14,7 @@ _open, _write, _close, _fstat = os.open, os.write, os.close, os.fstat
 _getcwd, _getpid = os.getcwd, os.getpid
 _frame = sys._getframe
 #: Modules through which a call only passes on its way.
-PASSING = ("os", "posixpath", "genericpath", "pathlib", "pathlib._local", "pathlib._abc", "pathlib._os")
+PASSING = ("os", "posixpath", "genericpath", "glob", "pathlib", "pathlib._local", "pathlib._abc", "pathlib._os")
 #: Packages that look around for their own purposes: how tests are found and
 #: modules are imported says nothing about the test. What comes of it does: it
 #: is loaded.
@@ -173,7 +173,7 @@ class Observer:
             original = getattr(os, name)
             look = self.looking(original)
             setattr(os, name, look)
-            if vars(accessor).get(name) is original if accessor is not None else False:
+            if accessor is not None and vars(accessor).get(name) is original:
                 setattr(accessor, name, staticmethod(look))
 
     def looking(self, function):
@@ -409,11 +409,16 @@ def Probe(ast, path, source):
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
 
     class Transformer(ast.NodeTransformer):
+        #: Functions around the code at hand.
         depth = 0
 
         def generic_visit(self, node):
-            is_function = isinstance(node, functions)
-            depth, self.depth = self.depth, self.depth + 1 if is_function else 0 if isinstance(node, ast.ClassDef) else self.depth
+            depth = self.depth
+            if isinstance(node, functions):
+                self.depth += 1
+            elif isinstance(node, ast.ClassDef):
+                # Its body is executed when it is defined, like a module's.
+                self.depth = 0
             super().generic_visit(node)
             for field in ("body", "orelse", "finalbody"):
                 statements = getattr(node, field, None)
