@@ -329,6 +329,8 @@ class Host:
             if hello.get("resumed"):
                 known = [peer for peer in self.peers if peer.pid == hello["pid"] and peer.role == hello["role"]]
                 if known:
+                    # All that was said on the old one comes before.
+                    self.changed.wait_for(lambda: not known[0].open, LIMIT)
                     known[0].connections.append(connection)
                     known[0].open += 1
                     known[0].resumed += 1

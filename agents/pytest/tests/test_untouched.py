@@ -86,15 +86,10 @@ def compare(project, run, *arguments, again=None, postpone=(), sort=False, **var
     return host
 
 
-POLICIES = {
-    "without reruns": {},
-    "with reruns": {"again": lambda name, phase: phase == "first", "postpone": [["test_fails", "test_passes"], ["test_is_not_set_up"]]},
+RERUNS = {
+    "again": lambda name, phase: phase == "first",
+    "postpone": [["test_fails", "test_passes"], ["test_is_not_set_up"]],
 }
-
-
-@pytest.fixture(params=list(POLICIES))
-def policy(request):
-    return POLICIES[request.param]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +107,9 @@ def policy(request):
     ],
     ids=" ".join,
 )
-def test_pytest_prints_and_returns_the_same(project, run, policy, arguments):
+def test_pytest_prints_and_returns_the_same(project, run, arguments):
     project.write("test_it.py", SUITE)
+    policy = RERUNS
     if arguments[0] in ("--capture=no", "--capture=tee-sys", "--setup-show"):
         # What tests print is not held back, so that of reruns is not either;
         # and outer fixtures end after the last rerun.
@@ -121,16 +117,15 @@ def test_pytest_prints_and_returns_the_same(project, run, policy, arguments):
     compare(project, run, *arguments, sort="--durations=0" in arguments, **policy)
 
 
-def test_last_failed_first_and_stepwise_work(project, run, policy):
+def test_last_failed_and_stepwise_work(project, run):
     project.write("test_it.py", SUITE)
-    project.bare()
-    compare(project, run, "--lf", "-q", **policy)
-    compare(project, run, "--ff", "-q", **policy)
-    project.bare("--sw")
-    compare(project, run, "--sw", "-q", **policy)
+    project.bare("-q")
+    compare(project, run, "--lf", "-q", **RERUNS)
+    project.bare("--sw", "-q")
+    compare(project, run, "--sw", "-q", **RERUNS)
 
 
-def test_the_report_is_the_same(project, run, policy):
+def test_the_report_is_the_same(project, run):
     project.write("test_it.py", SUITE)
 
     def report():
@@ -144,7 +139,7 @@ def test_the_report_is_the_same(project, run, policy):
 
     project.bare("--junitxml=report.xml", "-o", "junit_logging=all")
     expected = report()
-    host = run(None, "--junitxml=report.xml", "-o", "junit_logging=all", **policy)
+    host = run(None, "--junitxml=report.xml", "-o", "junit_logging=all", **RERUNS)
     assert report() == expected
     host.fork("test_fails")
     host.fresh("test_fails", arguments=["--junitxml=report.xml", *project.options])
@@ -201,4 +196,4 @@ def test_what_the_session_prints_at_its_end_is_held_back(project, run):
         def test_b(): pass
         """,
     )
-    compare(project, run, **POLICIES["with reruns"])
+    compare(project, run, **RERUNS)
