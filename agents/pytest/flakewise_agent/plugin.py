@@ -120,7 +120,7 @@ def describe(report):
         trace = report.longreprtext
     except Exception as error:  # A hostile __repr__ may raise anything.
         trace = "the failure could not be rendered: %s" % type(error).__name__
-    message = getattr(crash, "message", None) or trace
+    message = getattr(crash, "message", None) or last_error(trace)
     file, line = getattr(crash, "path", None), getattr(crash, "lineno", None)
     return {
         "kind": getattr(report, "_flakewise_kind", None),
@@ -130,6 +130,13 @@ def describe(report):
         "file": None if file is None else wire.text(file, 4096),
         "line": line if isinstance(line, int) else None,
     }
+
+
+def last_error(trace):
+    """What a failure without a place of its own says, such as one of collecting."""
+    lines = [line for line in trace.splitlines() if line.strip()]
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]
+    return errors[-1] if errors else (lines[-1].strip() if lines else trace)
 
 
 class Chain:
@@ -468,6 +475,15 @@ class Main(Agent):
 
     is_interrupted = False
 
+    def configure(self, config):
+        self.connection.if_gone = self.give_up
+        super().configure(config)
+
+    def give_up(self):
+        """The host was killed: nobody wants to know how this ends."""
+        self.connection.remove_folder()
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
     def interrupted(self):
         self.is_interrupted = True
         self.session.shouldstop = "interrupted while a test was run again"
@@ -565,6 +581,7 @@ class Zygote:
         self.suite_group = os.getpgrp()
 
     def serve(self):
+        self.connection.if_gone = None
         _setsid()
         capture = self.agent.config.pluginmanager.getplugin("capturemanager")
         if capture is not None and capture._global_capturing is not None:

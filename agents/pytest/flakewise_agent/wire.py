@@ -13,6 +13,8 @@ import shutil
 import socket
 
 PROTOCOL = (1, 0)
+# What a connection says whose other end has died.
+GONE = (errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED)
 # The host refuses longer lines.
 LINE_LIMIT = 1 << 20
 TEXT_LIMIT = 64 * 1024
@@ -60,6 +62,8 @@ class Connection:
         self._unread = b""
         self._pid = 0
         self.lost = False
+        #: What to do if the host was killed.
+        self.if_gone = None
 
     def open(self, role, **facts):
         """Opens a connection for this process, leaving any inherited one."""
@@ -125,9 +129,11 @@ class Connection:
                     self._connect()
                     self._write_all(data)
                     return
-                except OSError:
-                    pass
+                except OSError as other:
+                    error = other
             self.lost = True
+            if error.errno in GONE and self.if_gone is not None:
+                self.if_gone()
 
     def _write_all(self, data):
         while data:

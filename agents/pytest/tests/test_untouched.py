@@ -163,7 +163,7 @@ def test_a_green_run_is_the_same_to_the_last_teardown(project, run):
     assert host.ends() == [("test_a", "passed"), ("test_b", "errored")]
 
 
-def test_a_session_teardown_error_after_a_failure_is_a_notice(project, run):
+def test_a_session_teardown_error_after_a_failure_is_told(project, run):
     project.write(
         "test_it.py",
         """
@@ -178,8 +178,8 @@ def test_a_session_teardown_error_after_a_failure_is_a_notice(project, run):
     )
     host = run(None)
     assert host.ends() == [("test_a", "failed"), ("test_b", "passed")]
-    (notice,) = host.main.all("notice")
-    assert notice["warning"] and "session tear-down" in notice["text"]
+    (broken,) = host.main.all("broken")
+    assert "session tear-down" in broken["text"]
     assert host.exit_code == 1
 
 

@@ -576,12 +576,21 @@ impl Suite {
     /// can wait for.
     fn look_after(&mut self, director: &mut dyn Director) -> Result<(), RunnerError> {
         let now = Instant::now();
+        let lost = self.peers.iter().filter(|peer| peer.role == Role::Zygote && peer.settled);
+        let zygotes_lost: HashSet<u32> = lost.map(|peer| peer.session).collect();
         for place in 0..self.peers.len() {
             let peer = &mut self.peers[place];
             if peer.settled {
                 continue;
             }
-            if peer.closed && peer.ended.is_none() && !is_alive(peer.pid) {
+            // Of most processes somebody tells us how they ended.
+            let untold = match peer.role {
+                Role::Main => peer.pid != self.command,
+                Role::Zygote => true,
+                Role::Child => zygotes_lost.contains(&peer.session),
+                Role::Fresh => false,
+            };
+            if peer.closed && peer.ended.is_none() && untold && !is_alive(peer.pid) {
                 peer.ended = Some((None, now));
             }
             if let Some((status, at)) = peer.ended

@@ -110,9 +110,6 @@ fn blame(facts: &Facts<'_>) -> Blame {
     if many && is_environmental(facts) {
         return Blame::Infrastructure;
     }
-    if facts.base.is_some_and(|base| base.failed > 0 && base.passed > 0) {
-        return Blame::Flaky(FlakyKind::Transient);
-    }
     let passed_at_base = facts.base.map(|base| base.passed > 0);
     let nothing_changed = facts.change.is_some_and(|change| change.files == 0);
     if passed_at_base == Some(false) || (nothing_changed && passed_at_base.is_none()) {
@@ -124,6 +121,11 @@ fn blame(facts: &Facts<'_>) -> Blame {
     }
     if facts.change.is_none() {
         return Blame::Undecided(OpenQuestion::ChangeUnknown);
+    }
+    if facts.base.is_some_and(|base| base.failed > 0 && base.passed > 0) && !disjoint {
+        // It is flaky at the base. That does not clear it of failing here for
+        // another reason.
+        return Blame::Undecided(OpenQuestion::NotEnoughRuns);
     }
     if facts.ran().count() < 2 && facts.alike.1.is_none() {
         return Blame::Undecided(OpenQuestion::NotEnoughRuns);
@@ -199,13 +201,14 @@ fn probability(facts: &Facts<'_>) -> Probability {
     let known = facts.past.is_some_and(|past| past.mixed > 0);
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
     let nothing_changed = facts.change.is_some_and(|change| change.files == 0);
-    if !nothing_changed && matches!(facts.meeting, Some(Meeting::Disjoint { .. })) {
+    let fails_at_base = failed > 0 && passed == 0;
+    if !nothing_changed && !fails_at_base && matches!(facts.meeting, Some(Meeting::Disjoint { .. })) {
         // Whatever makes it fail is outside the change and may well last, so
         // how often it failed says nothing.
         return posterior(prior, 0, 0, UNSEEN_REGRESSION);
     }
     let regression = match facts.meeting {
-        _ if nothing_changed => 1.0,
+        _ if nothing_changed || fails_at_base => 1.0,
         Some(Meeting::Touches(files))
             if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) =>
         {
@@ -473,7 +476,10 @@ mod tests {
         assert_eq!(with(disjoint(), passed), Blame::Flaky(FlakyKind::Untouched));
         assert_eq!(with(disjoint(), None), Blame::Undecided(OpenQuestion::BaseUnknown));
         assert_eq!(with(disjoint(), Some((0, 2))), Blame::BrokenBefore);
-        assert_eq!(with(disjoint(), Some((1, 1))), Blame::Flaky(FlakyKind::Transient));
+        assert_eq!(with(disjoint(), Some((1, 1))), Blame::Flaky(FlakyKind::Untouched));
+        let executed = || Some(touches(Touch::Executed(vec![3])));
+        let mixed = Blame::Undecided(OpenQuestion::NotEnoughRuns);
+        assert_eq!(with(executed(), Some((1, 1))), mixed, "a flake at the base may be broken here");
         assert_eq!(with(Some(unknown()), passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
         assert_eq!(with(None, passed), Blame::Undecided(OpenQuestion::DependenciesUnknown));
         assert_eq!(with(Some(touches(Touch::Executed(vec![3]))), None), Blame::Regression);
@@ -602,11 +608,11 @@ mod tests {
             (first_pass.is_some(), Blame::Flaky(FlakyKind::Transient)),
             (case.gate, Blame::Undecided(OpenQuestion::TooManyFailures)),
             (case.alike >= 5 && outage, Blame::Infrastructure),
-            (base_passed && base_failed, Blame::Flaky(FlakyKind::Transient)),
-            (base_failed, Blame::BrokenBefore),
+            (base_failed && !base_passed, Blame::BrokenBefore),
             (!base_passed && case.changed == Some(0), Blame::BrokenBefore),
             (case.alike >= 5 && disjoint, Blame::Infrastructure),
             (case.changed.is_none(), Blame::Undecided(OpenQuestion::ChangeUnknown)),
+            (base_passed && base_failed && !disjoint, Blame::Undecided(OpenQuestion::NotEnoughRuns)),
             (ran < 2 && !case.stands_for, Blame::Undecided(OpenQuestion::NotEnoughRuns)),
             (disjoint && base_passed, Blame::Flaky(FlakyKind::Untouched)),
             (disjoint, Blame::Undecided(OpenQuestion::BaseUnknown)),
@@ -629,12 +635,11 @@ mod tests {
         fn nothing_is_called_flaky_or_to_blame_without_proof(case in case()) {
             let verdict = case.judge();
             let passed = case.executions.iter().any(|one| one.outcome == Outcome::Passed);
-            let mixed_at_base = case.base.is_some_and(|(passed, failed)| passed > 0 && failed > 0);
             let disjoint = matches!(case.meeting, Some(Meeting::Disjoint { .. }));
             let passed_at_base = case.base.is_some_and(|(passed, _)| passed > 0);
             match &verdict.blame {
                 Blame::Flaky(FlakyKind::Untouched) => prop_assert!(!passed && disjoint && passed_at_base),
-                Blame::Flaky(_) => prop_assert!(passed || mixed_at_base),
+                Blame::Flaky(_) => prop_assert!(passed),
                 Blame::Regression => {
                     prop_assert!(!passed && matches!(case.meeting, Some(Meeting::Touches(_))));
                 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, AttemptCost, BaseSource, Blame, Counts, FindingId, FindingKind, Fingerprint, Incident, Notice,
-    Outcome, Phase, Run, RunReport, TestFailure, TestId,
+    Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, FindingKind,
+    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
     ElsewherePlace, Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey,
@@ -62,10 +62,10 @@ pub struct Past {
 
 /// What is remembered of earlier runs.
 pub trait Memory {
-    /// What is known of tests that failed with these fingerprints.
-    fn past(&mut self, tests: &[(TestId, Option<Fingerprint>)]) -> Vec<Past>;
-    /// How often tests passed and failed at a commit.
-    fn at(&mut self, tests: &[TestId], commit: &str) -> Vec<(u32, u32)>;
+    /// What is known of tests that failed with these fingerprints in a run.
+    fn past(&mut self, tests: &[(TestId, Option<Fingerprint>)], run: &Run) -> Vec<Past>;
+    /// How often tests passed and failed at a commit, where and how a run runs.
+    fn at(&mut self, tests: &[TestId], commit: &str, run: &Run) -> Vec<(u32, u32)>;
 }
 
 /// Remembers nothing.
@@ -73,11 +73,11 @@ pub trait Memory {
 pub struct NoMemory;
 
 impl Memory for NoMemory {
-    fn past(&mut self, tests: &[(TestId, Option<Fingerprint>)]) -> Vec<Past> {
+    fn past(&mut self, tests: &[(TestId, Option<Fingerprint>)], _: &Run) -> Vec<Past> {
         vec![Past::default(); tests.len()]
     }
 
-    fn at(&mut self, tests: &[TestId], _: &str) -> Vec<(u32, u32)> {
+    fn at(&mut self, tests: &[TestId], _: &str, _: &Run) -> Vec<(u32, u32)> {
         vec![(0, 0); tests.len()]
     }
 }
@@ -315,7 +315,9 @@ impl Climb<'_, '_> {
             return self.run_at_base(change, &open);
         }
         let ids: Vec<_> = open.iter().map(|test| self.suite.test_id(*test)).collect();
-        for (test, (passed, failed)) in open.into_iter().zip(self.context.memory.at(&ids, &change.base)) {
+        for (test, (passed, failed)) in
+            open.into_iter().zip(self.context.memory.at(&ids, &change.base, &self.run))
+        {
             if passed + failed > 0 {
                 self.base.insert(test, BaseFacts { passed, failed, source: BaseSource::History });
             }
@@ -389,7 +391,7 @@ impl Climb<'_, '_> {
                 (self.suite.test_id(*test), first.and_then(|failure| failure.fingerprint.clone()))
             })
             .collect();
-        let past = if asked.is_empty() { Vec::new() } else { self.context.memory.past(&asked) };
+        let past = if asked.is_empty() { Vec::new() } else { self.context.memory.past(&asked, &self.run) };
         let failed = tests.len() as u64;
         let gate = self.ladder.is_gate_closed().then_some((failed, self.ladder.selected));
         let mut failures: Vec<TestFailure> = tests
@@ -421,6 +423,14 @@ impl Climb<'_, '_> {
             suite_run.collect_errors.iter().map(|error| error.name.clone()).collect();
         let complete = lost.is_empty() && uncollected.is_empty();
         let own = |attempt: &&Attempt| attempt.phase != Phase::First;
+        let tolerate = self.context.settings.tolerate_flaky;
+        let exit = exit(suite_run, &failures, complete, tolerate);
+        if let Some(text) = intolerance(&exit, &failures).filter(|_| tolerate) {
+            notices.push(Notice {
+                text: format!("flakes are not tolerated in this run: {text}"),
+                warning: false,
+            });
+        }
         RunReport {
             run: Arc::clone(&self.run),
             command: self.context.command.clone(),
@@ -435,7 +445,7 @@ impl Climb<'_, '_> {
             lost,
             uncollected,
             reruns: failures.iter().map(|failure| failure.attempts.iter().filter(own).count() as u64).sum(),
-            exit: exit(suite_run, &failures, complete, self.context.settings.tolerate_flaky),
+            exit,
             failures,
             incidents,
             change: self.context.change.map(Change::summary),
@@ -573,6 +583,17 @@ fn costs(executions: &[Execution]) -> Vec<AttemptCost> {
         Some(AttemptCost { number, wall: cost.wall, cpu: cost.cpu })
     };
     (1..).zip(executions).filter_map(cost).collect()
+}
+
+/// Why a build is red although flakes are tolerated.
+fn intolerance(exit: &BuildExit, failures: &[TestFailure]) -> Option<&'static str> {
+    let proved = failures.iter().all(|failure| failure.verdict.blame.is_proved_flaky());
+    match exit.reason {
+        ExitReason::Lost => Some("it is not complete"),
+        ExitReason::NotFlaky if proved => Some("something besides the tests made it fail"),
+        ExitReason::NotFlaky => Some("not all of its failures are proved flakes"),
+        ExitReason::Runner | ExitReason::Tolerated => None,
+    }
 }
 
 /// What needs a person comes first.

@@ -120,8 +120,8 @@ pub(crate) struct ContextArguments {
         flakewise run --tolerate flaky --write junit=report.xml -- make test"
 )]
 pub(crate) struct RunArguments {
-    /// The command that runs the tests, after `--`
-    #[arg(value_name = "COMMAND", last = true, required = true)]
+    /// The command that runs the tests, best after `--`
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
 
     /// Revision to compare with; the merge base with the main branch by default
@@ -441,7 +441,8 @@ mod tests {
     fn help_teaches() {
         let mut command = Arguments::command();
         command.build();
-        for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
+        let is_taught = |name: &str| !["help", "debug"].contains(&name);
+        for subcommand in command.get_subcommands().filter(|subcommand| is_taught(subcommand.get_name())) {
             let name = subcommand.get_name();
             let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
             check_line(&about, name);

@@ -77,7 +77,9 @@ fn meaning(blame: &Blame) -> &'static str {
         Blame::Regression => "due to the change",
         Blame::BrokenBefore => "it fails at the base too",
         Blame::Infrastructure => "due to what the tests run on, not to any one of them",
-        Blame::Undecided(OpenQuestion::TooManyFailures) => "so many tests failed that none was run again",
+        Blame::Undecided(OpenQuestion::TooManyFailures) => {
+            "so many tests failed that none was run any further"
+        }
         Blame::Undecided(OpenQuestion::BaseUnknown) => {
             "it depends on nothing that changed, and whether it passed before is unknown"
         }
@@ -358,7 +360,9 @@ pub(super) fn summary(report: &RunReport) -> String {
 pub(super) fn took(report: &RunReport) -> String {
     let reruns = match report.reruns {
         0 => String::new(),
-        reruns => format!(" ({}, {})", count(reruns, "rerun"), duration(report.triage_time)),
+        reruns => {
+            format!(" ({}, {} after the suite)", count(reruns, "rerun"), duration(report.triage_time))
+        }
     };
     format!("{}{reruns}", duration(report.suite_time))
 }

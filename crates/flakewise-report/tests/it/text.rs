@@ -40,7 +40,7 @@ fn the_exit_code_is_explained_where_it_is_not_the_runners() {
         let report = RunReport { exit: BuildExit { runner, code, reason }, ..sample::usual() };
         plain(&report).lines().last().expect("there is text").to_owned()
     };
-    let summary = "2 flaky, 1 regression, 418 passed, 2 skipped in 41.2s (10 reruns, 1.6s)";
+    let summary = "2 flaky, 1 regression, 418 passed, 2 skipped in 41.2s (10 reruns, 1.6s after the suite)";
     assert_eq!(check(Some(1), 1, ExitReason::Runner), summary);
     assert_eq!(check(Some(1), 1, ExitReason::NotFlaky), summary);
     assert_eq!(

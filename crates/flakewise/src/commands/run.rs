@@ -37,7 +37,7 @@ pub(crate) fn run(
     let sender =
         if arguments.no_store { None } else { Some(Sender::new(&arguments.store, &arguments.spool)?) };
     // Before the suite runs: what tests leave behind is not part of the change.
-    let change = discover_change(arguments, printer)?;
+    let (change, change_trouble) = discover_change(arguments)?;
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let options = SuiteOptions {
         test_timeout: arguments.test_timeout,
@@ -79,6 +79,12 @@ pub(crate) fn run(
         bar.finish_and_clear();
     }
     let triaged = triaged?;
+    if let Some(error) = change_trouble.filter(|_| !triaged.report.failures.is_empty()) {
+        printer.warning(&format!("failures cannot be compared with the change: {error}"));
+        if let Some(hint) = error.hint() {
+            printer.hint(&hint);
+        }
+    }
     let delivery = sender.as_ref().map(|sender| deliver(sender, &triaged, change.as_ref(), printer));
     let written = arguments.write.iter().map(|(format, path)| {
         write_file(path, &rendered(*format, &triaged))
@@ -132,18 +138,14 @@ fn hash_seed(seed: u64) -> u32 {
 }
 
 /// What changed. That it cannot be found out is an error only if the user said
-/// where to look.
-fn discover_change(arguments: &RunArguments, printer: &Printer) -> Result<Option<Change>, ExpectedError> {
+/// where to look; else it matters once something fails.
+fn discover_change(
+    arguments: &RunArguments,
+) -> Result<(Option<Change>, Option<flakewise_triage::ChangeError>), ExpectedError> {
     match Change::discover(Path::new("."), arguments.base.as_deref(), variable) {
-        Ok(change) => Ok(change),
+        Ok(change) => Ok((change, None)),
         Err(error) if arguments.base.is_some() || arguments.verify_base => Err(error.into()),
-        Err(error) => {
-            printer.warning(&format!("failures cannot be compared with the change: {error}"));
-            if let Some(hint) = error.hint() {
-                printer.hint(&hint);
-            }
-            Ok(None)
-        }
+        Err(error) => Ok((None, Some(error))),
     }
 }
 
@@ -295,8 +297,9 @@ impl flakewise_triage::Memory for FromHistory<'_> {
     fn past(
         &mut self,
         tests: &[(flakewise_model::TestId, Option<flakewise_model::Fingerprint>)],
+        run: &Run,
     ) -> Vec<flakewise_triage::Past> {
-        let known = self.history.failures_elsewhere(tests, None).unwrap_or_default();
+        let known = self.history.failures_elsewhere(tests, run.commit.as_deref()).unwrap_or_default();
         let past = |past: &flakewise_model::PastFailures| flakewise_triage::Past {
             failures: past.alike,
             revisions: past.alike_revisions,
@@ -305,9 +308,9 @@ impl flakewise_triage::Memory for FromHistory<'_> {
         known.iter().map(past).collect()
     }
 
-    fn at(&mut self, tests: &[flakewise_model::TestId], commit: &str) -> Vec<(u32, u32)> {
+    fn at(&mut self, tests: &[flakewise_model::TestId], commit: &str, run: &Run) -> Vec<(u32, u32)> {
         let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        let known = self.history.outcomes_at(tests, commit, None).unwrap_or_default();
+        let known = self.history.outcomes_at(tests, commit, Some(&run.variant)).unwrap_or_default();
         known.iter().map(|at| (count(at.passed), count(at.failed))).collect()
     }
 }

@@ -437,7 +437,7 @@ fn the_whole_answer_for_people() {
            next: look for timing, randomness or a service in the test
            reproduce: PYTHONHASHSEED=7 python -m pytest test_a.py::test_flaky
 
-    1 flaky, 1 regression, 0 passed in [TIME] (6 reruns, [TIME])
+    1 flaky, 1 regression, 0 passed in [TIME] (6 reruns, [TIME] after the suite)
     ----- stderr -----
     ");
 }
