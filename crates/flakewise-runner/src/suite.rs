@@ -117,6 +117,17 @@ pub(crate) struct Peer {
     pub(crate) settled: bool,
     timed_out: bool,
     kill_at: Option<Instant>,
+    /// A connection it opened because a test closed the one before. What it
+    /// says there comes after what it said before.
+    next: Option<NextConnection>,
+}
+
+#[derive(Debug)]
+struct NextConnection {
+    connection: u32,
+    stream: UnixStream,
+    since: Instant,
+    held: Vec<ToHost>,
 }
 
 #[derive(Debug)]
@@ -294,7 +305,11 @@ impl Suite {
                 }
                 Some(Event::Message { connection, message }) => {
                     if let Some(peer) = self.connections.get(&connection).copied() {
-                        self.heard(peer, message, director);
+                        let next = self.peers[peer].next.as_mut();
+                        match next.filter(|next| next.connection == connection) {
+                            Some(next) => next.held.push(message),
+                            None => self.heard(peer, message, director),
+                        }
                     }
                 }
                 Some(Event::Closed { connection }) => {
@@ -332,8 +347,8 @@ impl Suite {
             let known = self.peers.iter().position(|peer| peer.pid == hello.pid && peer.role == hello.role);
             if let Some(peer) = known {
                 self.connections.insert(connection, peer);
-                let peer = &mut self.peers[peer];
-                (peer.connection, peer.stream, peer.closed) = (connection, stream, false);
+                self.peers[peer].next =
+                    Some(NextConnection { connection, stream, since: Instant::now(), held: Vec::new() });
             }
             return;
         }
@@ -369,6 +384,7 @@ impl Suite {
             settled: false,
             timed_out: false,
             kill_at: None,
+            next: None,
         });
         match hello.role {
             Role::Main => {
@@ -583,6 +599,16 @@ impl Suite {
             if peer.settled {
                 continue;
             }
+            let is_over = |next: &NextConnection| peer.closed || now > next.since + LAST_WORDS;
+            if peer.next.as_ref().is_some_and(is_over)
+                && let Some(next) = peer.next.take()
+            {
+                (peer.connection, peer.stream, peer.closed) = (next.connection, next.stream, false);
+                for message in next.held {
+                    self.heard(place, message, director);
+                }
+            }
+            let peer = &mut self.peers[place];
             // Of most processes somebody tells us how they ended.
             let untold = match peer.role {
                 Role::Main => peer.pid != self.command,
