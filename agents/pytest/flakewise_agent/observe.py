@@ -10,7 +10,7 @@ import sys
 from . import wire
 
 _fspath, _fsdecode = os.fspath, os.fsdecode
-_open, _write, _close, _fstat = os.open, os.write, os.close, os.fstat
+_open, _write, _close = os.open, os.write, os.close
 _getcwd, _getpid = os.getcwd, os.getpid
 _frame = sys._getframe
 #: Modules through which a call only passes on its way.
@@ -42,13 +42,13 @@ class Trail:
     def __init__(self, path):
         self.path = path
         self._descriptor = -1
-        self._identity = None
+        self._identity = ()
         self.entries = 0
 
     def write(self, kind, value):
         line = (wire._encode({kind: value}) + "\n").encode()
         try:
-            if not self._is_ours():
+            if wire.identity(self._descriptor) != self._identity:
                 self._open()
             if _write(self._descriptor, line) == len(line):
                 self.entries += 1
@@ -63,16 +63,7 @@ class Trail:
         first = _open(self.path, flags, 0o600)
         self._descriptor = wire._fcntl(first, wire._duplicate, wire.LOWEST_DESCRIPTOR + 1)
         _close(first)
-        status = _fstat(self._descriptor)
-        self._identity = (status.st_dev, status.st_ino)
-
-    def _is_ours(self):
-        # Tests close descriptors that are not theirs.
-        try:
-            status = _fstat(self._descriptor)
-        except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self._identity
+        self._identity = wire.identity(self._descriptor)
 
 
 class Observer:

@@ -49,6 +49,16 @@ def text(value, limit=TEXT_LIMIT):
     return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def identity(descriptor):
+    """What a descriptor stands for; none if it is closed. Tests close descriptors
+    that are not theirs, and something else may be opened in their place."""
+    try:
+        status = _fstat(descriptor)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 class Connection:
     """A connection of this process to the host."""
 
@@ -57,7 +67,7 @@ class Connection:
         self._token = token
         self._hello = {}
         self._descriptor = -1
-        self._identity = None
+        self._identity = ()
         self._unsent = b""
         self._unread = b""
         self._pid = 0
@@ -83,19 +93,12 @@ class Connection:
                 self._descriptor = _fcntl(connection.fileno(), _duplicate, 3)
         finally:
             connection.close()
-        status = _fstat(self._descriptor)
-        self._identity = (status.st_dev, status.st_ino)
+        self._identity = identity(self._descriptor)
         self._write_all((_encode(self._hello) + "\n").encode())
         self._hello["resumed"] = True
 
     def _is_ours(self):
-        # A test may have closed our descriptor, and something else may have
-        # been opened in its place since.
-        try:
-            status = _fstat(self._descriptor)
-        except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self._identity
+        return identity(self._descriptor) == self._identity
 
     def _drop(self):
         if self._descriptor >= 0 and self._is_ours():

@@ -14,8 +14,8 @@ use flakewise_protocol::{AgentPhase, Job};
 
 use crate::RunnerError;
 use crate::execution::{Execution, Observation, TestKey};
-use crate::jobs::{JobState, Nobody};
-use crate::suite::Suite;
+use crate::jobs::JobState;
+use crate::suite::{NothingAgain, Suite};
 use crate::trail;
 use crate::watch::Watch;
 
@@ -120,7 +120,7 @@ impl Suite {
             Err(error) => return Err(error),
         };
         let began = Instant::now();
-        self.finish_job(job, &mut Nobody)?;
+        self.finish_job(job, &mut NothingAgain)?;
         let mut state = self.jobs.remove(&job).unwrap_or_default();
         if let Some(cost) = state.end.as_mut().and_then(|end| end.cost.as_mut()) {
             cost.wall = began.elapsed();
@@ -176,7 +176,7 @@ impl Suite {
             ..JobState::default()
         };
         let (job, _) = self.start_fresh(order, state, options.hash_seed, None)?;
-        self.finish_job(job, &mut Nobody)?;
+        self.finish_job(job, &mut NothingAgain)?;
         let state = self.jobs.remove(&job).unwrap_or_default();
         let parent = trail::read(&trail, state.observed);
         let _ = std::fs::remove_file(&trail);

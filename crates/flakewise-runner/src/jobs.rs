@@ -10,7 +10,7 @@ use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job, ToAgent, ToHost};
 
 use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
-use crate::suite::{Director, Suite};
+use crate::suite::{Director, NothingAgain, Suite};
 use crate::{RunnerError, processes};
 
 /// How long a process may take to begin with its test, and to end after it.
@@ -89,7 +89,7 @@ impl Suite {
         let session = test.session as usize;
         let worker = self.worker(session, "fork");
         let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
-        self.finish_job(job, &mut Nobody)?;
+        self.finish_job(job, &mut NothingAgain)?;
         let state = self.jobs.remove(&job).unwrap_or_default();
         Ok(state.outcome_of(test, Phase::Fork))
     }
@@ -223,22 +223,5 @@ impl Suite {
             }
             _ => {}
         }
-    }
-}
-
-/// For jobs that ask nothing.
-pub(crate) struct Nobody;
-
-impl Director for Nobody {
-    fn collected(&mut self, _: u32, _: &[String]) {}
-    fn ended(&mut self, _: &Execution) {}
-    fn again(&mut self, _: &Execution) -> bool {
-        false
-    }
-    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
-        Vec::new()
-    }
-    fn goes_on(&mut self) -> bool {
-        false
     }
 }

@@ -33,4 +33,4 @@ pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey,
 };
 pub use fresh::{ElsewherePlace, FreshOptions, FreshRun};
-pub use suite::{Director, Suite, SuiteOptions};
+pub use suite::{Director, NothingAgain, Suite, SuiteOptions};

@@ -47,6 +47,24 @@ pub trait Director {
     fn goes_on(&mut self) -> bool;
 }
 
+/// Wants nothing to run again.
+#[derive(Clone, Copy, Debug)]
+pub struct NothingAgain;
+
+impl Director for NothingAgain {
+    fn collected(&mut self, _: u32, _: &[String]) {}
+    fn ended(&mut self, _: &Execution) {}
+    fn again(&mut self, _: &Execution) -> bool {
+        false
+    }
+    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
+        Vec::new()
+    }
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
+
 /// How to run a suite.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use flakewise_model::Touch;
-use flakewise_runner::{Director, Execution, RunnerCommand, Suite, SuiteOptions};
+use flakewise_runner::{NothingAgain, RunnerCommand, Suite, SuiteOptions};
 use flakewise_triage::{Change, Meeting, Progress};
 
 use crate::args::MeetingsArguments;
@@ -28,7 +28,7 @@ pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Resu
     };
     let bar = printer.spinner("watching");
     let mut suite = Suite::start(&command, options)?;
-    suite.run(&mut Nobody)?;
+    suite.run(&mut NothingAgain)?;
     let found = flakewise_triage::meetings(&mut suite, &change, &|progress| {
         if let Progress::Separate { name, place, of, .. } = progress {
             bar.set_message(format!("{}/{of} {name}", place + 1));
@@ -64,22 +64,5 @@ fn described(name: &str, meeting: &Meeting) -> serde_json::Value {
                 .collect();
             serde_json::json!({ "name": name, "meeting": "touches", "files": files })
         }
-    }
-}
-
-/// Runs nothing again.
-struct Nobody;
-
-impl Director for Nobody {
-    fn collected(&mut self, _: u32, _: &[String]) {}
-    fn ended(&mut self, _: &Execution) {}
-    fn again(&mut self, _: &Execution) -> bool {
-        false
-    }
-    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
-        Vec::new()
-    }
-    fn goes_on(&mut self) -> bool {
-        false
     }
 }
