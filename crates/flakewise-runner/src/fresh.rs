@@ -145,6 +145,19 @@ impl Suite {
         Ok(FreshRun { execution: state.outcome_of(test, phase), observation })
     }
 
+    /// Watches what some tests of one file depend on together, in one new
+    /// process.
+    pub fn observe_together(
+        &mut self,
+        tests: &[TestKey],
+        options: &FreshOptions,
+    ) -> Result<Observation, RunnerError> {
+        let (state, trail) = self.observe_file(tests, options, false)?;
+        let together = trail::read(&trail, state.observed);
+        let _ = std::fs::remove_file(&trail);
+        Ok(together)
+    }
+
     /// Watches what each of some tests of one file depends on: in a new process
     /// that collects the file, each in a fork.
     pub fn observe_each(
@@ -152,17 +165,38 @@ impl Suite {
         tests: &[TestKey],
         options: &FreshOptions,
     ) -> Result<Vec<(TestKey, Observation)>, RunnerError> {
-        let Some(first) = tests.first() else { return Ok(Vec::new()) };
+        let (state, trail) = self.observe_file(tests, options, true)?;
+        let parent = trail::read(&trail, state.observed);
+        let _ = std::fs::remove_file(&trail);
+        let mut found = Vec::new();
+        for (number, name) in state.names.iter().enumerate() {
+            let own = trail.with_extension(number.to_string());
+            let observation = trail::joined(&parent, trail::read(&own, None));
+            let _ = std::fs::remove_file(&own);
+            if let Some(test) = tests.iter().find(|test| self.name(**test) == name) {
+                found.push((*test, observation));
+            }
+        }
+        Ok(found)
+    }
+
+    fn observe_file(
+        &mut self,
+        tests: &[TestKey],
+        options: &FreshOptions,
+        each: bool,
+    ) -> Result<(JobState, PathBuf), RunnerError> {
+        let trail = self.folder.trail();
+        let Some(first) = tests.first() else { return Ok((JobState::default(), trail)) };
         let session = first.session as usize;
         let names: Vec<String> = tests.iter().map(|test| self.name(*test).to_owned()).collect();
         let file = self.sessions[session].file_of(&names[0]);
-        let trail = self.folder.trail();
         let order = Job {
             names: names.clone(),
             files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
             phase: Some(AgentPhase::Fresh),
             observe: true,
-            each: true,
+            each,
             limit: self.options.test_timeout.as_secs().max(1),
             trail: trail.to_string_lossy().into_owned(),
             changed: options.changed.clone(),
@@ -171,25 +205,13 @@ impl Suite {
         let state = JobState {
             session: first.session,
             worker: self.worker(session, "watched"),
-            numbers: names.iter().cloned().zip(tests.iter().map(|test| test.number)).collect(),
+            numbers: names.into_iter().zip(tests.iter().map(|test| test.number)).collect(),
             patient: true,
             ..JobState::default()
         };
         let (job, _) = self.start_fresh(order, state, options.hash_seed, None)?;
         self.finish_job(job, &mut NothingAgain)?;
-        let state = self.jobs.remove(&job).unwrap_or_default();
-        let parent = trail::read(&trail, state.observed);
-        let _ = std::fs::remove_file(&trail);
-        let mut found = Vec::new();
-        for (number, name) in state.names.iter().enumerate() {
-            let own = trail.with_extension(number.to_string());
-            let observation = trail::joined(&parent, trail::read(&own, None));
-            let _ = std::fs::remove_file(&own);
-            if let Some(test) = names.iter().position(|other| other == name) {
-                found.push((tests[test], observation));
-            }
-        }
-        Ok(found)
+        Ok((self.jobs.remove(&job).unwrap_or_default(), trail))
     }
 
     /// Goes on with a suite in a new process.

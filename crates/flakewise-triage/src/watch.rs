@@ -67,9 +67,16 @@ pub fn meetings(
     let (options, of) = (watching(change, suite.hash_seed()), files.len());
     for (place, ((_, file), tests)) in files.iter().enumerate() {
         progress(Progress::Separate { phase: Phase::Fresh, name: file, place, of });
+        // What they do not depend on together, none of them depends on.
+        let path = suite.test_file(tests[0]).map(|file| file.to_string_lossy().into_owned());
+        let together = suite.observe_together(tests, &options)?;
+        let joint = meeting(change, &together, path.clone());
+        if matches!(joint, Meeting::Disjoint { .. }) {
+            found.extend(tests.iter().map(|test| (suite.name(*test).to_owned(), joint.clone())));
+            continue;
+        }
         for (test, seen) in suite.observe_each(tests, &options)? {
-            let file = suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
-            found.push((suite.name(test).to_owned(), meeting(change, &seen, file)));
+            found.push((suite.name(test).to_owned(), meeting(change, &seen, path.clone())));
         }
     }
     Ok(found)
