@@ -77,19 +77,19 @@ def start(role, connection, job, observer):
 class Attempt:
     """One execution of one test, as seen through its reports."""
 
-    __slots__ = ("index", "item", "phase", "outcome", "failure", "nanoseconds", "asked", "again")
+    __slots__ = ("index", "item", "phase", "outcome", "failure", "kind", "nanoseconds", "asked", "again")
 
     def __init__(self, index, item, phase):
         self.index = index
         self.item = item
         self.phase = phase
         self.outcome = "passed"
-        self.failure = None
+        self.failure = self.kind = None
         self.nanoseconds = 0
         self.asked = False
         self.again = False
 
-    def add(self, report):
+    def add(self, report, kind):
         """Takes in one report: set-up, call, tear-down or a sub-test."""
         is_part = hasattr(report, "context")
         if not is_part:
@@ -99,7 +99,7 @@ class Attempt:
             # around it. The first that went wrong is the one to tell.
             if self.outcome not in ("failed", "errored"):
                 self.outcome = "failed" if report.when == "call" else "errored"
-                self.failure = report
+                self.failure, self.kind = report, kind
         elif report.skipped and not is_part and self.outcome == "passed":
             self.outcome = "skipped"
             self.failure = report
@@ -109,7 +109,7 @@ class Attempt:
         return self.outcome in ("failed", "errored")
 
 
-def describe(report):
+def describe(report, kind=None):
     """A failing or skipped report as a message."""
     longrepr = report.longrepr
     crash = getattr(longrepr, "reprcrash", None)
@@ -123,7 +123,7 @@ def describe(report):
     message = getattr(crash, "message", None) or last_error(trace)
     file, line = getattr(crash, "path", None), getattr(crash, "lineno", None)
     return {
-        "kind": getattr(report, "_flakewise_kind", None),
+        "kind": kind,
         "message": wire.text(message, 8192),
         "trace": wire.text(trace),
         "when": report.when,
@@ -163,6 +163,7 @@ class Agent:
         self.index = {}
         self.doctest_names = {}
         self.asks = bool(job.get("ask"))
+        self.kind = None
         # As pytest counts them, to notice what others add.
         self.failed_reports = 0
         # Whether fixtures of the session must outlive the last test.
@@ -266,7 +267,7 @@ class Agent:
         if not self.asks:
             return False
         self.holds_session = True
-        self.connection.send({"t": "ask", "i": attempt.index, "failure": describe(attempt.failure)})
+        self.connection.send({"t": "ask", "i": attempt.index, "failure": describe(attempt.failure, attempt.kind)})
         answer = self.connection.receive()
         attempt.again = answer is not None and answer.get("t") == "again"
         return attempt.again
@@ -310,7 +311,7 @@ class Agent:
                     "i": attempt.index,
                     "outcome": attempt.outcome,
                     "ns": attempt.nanoseconds,
-                    "failure": describe(attempt.failure),
+                    "failure": describe(attempt.failure, attempt.kind),
                 }
             )
 
@@ -354,17 +355,16 @@ class Agent:
     def interrupted(self):
         """Somebody pressed a key, or a test did as if."""
 
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, item, call):
-        result = yield
-        if call.excinfo is not None:
-            result.get_result()._flakewise_kind = call.excinfo.typename
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, call):
+        # For the report that comes next; it does not tell by itself.
+        self.kind = None if call.excinfo is None else call.excinfo.typename
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report):
         attempt = self.attempt
         if attempt is not None:
-            attempt.add(report)
+            attempt.add(report, self.kind)
             if report.failed and attempt.phase == "first" and not hasattr(report, "wasxfail"):
                 self.failed_reports += 1
 
