@@ -475,15 +475,6 @@ class Main(Agent):
 
     is_interrupted = False
 
-    def configure(self, config):
-        self.connection.if_gone = self.give_up
-        super().configure(config)
-
-    def give_up(self):
-        """The host was killed: nobody wants to know how this ends."""
-        self.connection.remove_folder()
-        os.killpg(os.getpgrp(), signal.SIGKILL)
-
     def interrupted(self):
         self.is_interrupted = True
         self.session.shouldstop = "interrupted while a test was run again"

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import socket
 
 PROTOCOL = (1, 0)
@@ -72,8 +73,8 @@ class Connection:
         self._unread = b""
         self._pid = 0
         self.lost = False
-        #: What to do if the host was killed.
-        self.if_gone = None
+        #: What to do if the host was killed. Its process group is ours.
+        self.if_gone = self.give_up
 
     def open(self, role, **facts):
         """Opens a connection for this process, leaving any inherited one."""
@@ -152,12 +153,20 @@ class Connection:
                 return _decode(line.decode("utf-8"))
             try:
                 data = _read(self._descriptor, 65536)
+                gone = not data
             except OSError:
-                data = b""
+                data, gone = b"", False
             if not data:
                 self.lost = True
+            if gone and self.if_gone is not None:
+                self.if_gone()
             self._unread += data
         return None
+
+    def give_up(self):
+        """The host was killed: nobody wants to know how this ends."""
+        self.remove_folder()
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
     def remove_folder(self):
         """Removes the host's private folder, if the host cannot any more."""

@@ -1,6 +1,6 @@
 //! From the failures of a run to what is said about them.
 //!
-//! [`triage`] runs a suite and climbs a ladder with every test that fails: again
+//! [`triage()`] runs a suite and climbs a ladder with every test that fails: again
 //! at once, again after the suite, alone in a fork, alone in a new process. The
 //! rung that clears a failure names its kind. What never passes is compared with
 //! the change. [`Change`] is what differs between the code that ran and the code before;
