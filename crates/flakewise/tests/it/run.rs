@@ -689,7 +689,7 @@ import os, subprocess, sys
 def test_environment():
     assert not [name for name in os.environ if name.startswith('FLAKEWISE')]
     assert 'PYTEST_ADDOPTS' not in os.environ and 'PYTHONPATH' not in os.environ
-    assert not [entry for entry in sys.path if 'flakewise' in entry]
+    assert not [entry for entry in sys.path if os.path.basename(entry) == 'agent']
 
 def test_nested(tmp_path):
     (tmp_path / 'test_inner.py').write_text('def test_inner(): assert False')
