@@ -121,7 +121,7 @@ pub(crate) struct ContextArguments {
 )]
 pub(crate) struct RunArguments {
     /// The command that runs the tests, best after `--`
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
 
     /// Revision to compare with; the merge base with the main branch by default

@@ -357,6 +357,14 @@ fn uncommitted_work_is_part_of_the_change() {
 }
 
 #[test]
+fn a_mistyped_option_is_not_taken_for_the_command() {
+    let project = Project::new(&[]);
+    let output = project.pytest(&["--bas", "HEAD"], &[]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("'--bas'") && output.stderr.contains("'--base"), "{}", output.stderr);
+}
+
+#[test]
 fn what_fails_at_the_base_too_was_broken_before() {
     let project = Project::new(&[("test_a.py", "def test_a(): assert 1 == 2\n")]);
     let (code, report) = project.report(&["--verify-base"], &[]);
