@@ -51,7 +51,6 @@ def facts(variables):
         "runner": "pytest",
         "runner_version": pytest.__version__,
         "lang_version": ".".join(map(str, sys.version_info[:3])),
-        "agent": variables.get("FLAKEWISE_AGENT_HASH", ""),
         "job": int(variables.get("FLAKEWISE_AGENT_JOB", "0")),
         "executable": wire.text(sys.executable),
         "argv": _command_line(),
@@ -132,6 +131,10 @@ def describe(report, kind=None):
     }
 
 
+def worded(error):
+    return "%s: %s" % (type(error).__name__, error)
+
+
 def last_error(trace):
     """What a failure without a place of its own says, such as one of collecting."""
     lines = [line for line in trace.splitlines() if line.strip()]
@@ -200,6 +203,10 @@ class Agent:
 
     def notice(self, message, warning=False):
         self.connection.send({"t": "notice", "text": wire.text(message, 1024), "warning": warning})
+
+    def trouble(self, error):
+        """Something around the tests of a job went wrong."""
+        self.connection.send({"t": "trouble", "text": wire.text(worded(error), 1024)})
 
     @pytest.hookimpl
     def pytest_collectreport(self, report):
@@ -321,8 +328,7 @@ class Agent:
         kind = type(error).__name__
         if not attempt.has_failed:
             attempt.outcome = "errored"
-        message = "%s: %s" % (kind, error)
-        failure = {"kind": kind, "message": wire.text(message, 8192), "trace": "", "when": "call"}
+        failure = {"kind": kind, "message": wire.text(worded(error), 8192), "trace": "", "when": "call"}
         self.connection.send(
             {"t": "end", "i": attempt.index, "outcome": attempt.outcome, "ns": attempt.nanoseconds, "failure": failure}
         )
@@ -350,7 +356,7 @@ class Agent:
         try:
             self.session._setupstate.teardown_exact(nextitem)
         except BaseException as error:
-            self.notice("a tear-down failed with %s: %s" % (type(error).__name__, error))
+            self.notice("a tear-down failed with %s" % worded(error))
 
     def interrupted(self):
         """Somebody pressed a key, or a test did as if."""
@@ -390,11 +396,38 @@ class Agent:
         try:
             self.session._setupstate.teardown_exact(None)
         except BaseException as error:
-            text = "the session's tear-down failed with %s: %s" % (type(error).__name__, error)
+            text = "the session's tear-down failed with %s" % worded(error)
             self.connection.send({"t": "broken", "text": wire.text(text, 1024)})
         if capture is not None:
             capture.suspend_global_capture()
             capture.read_global_capture()
+
+    # Processes of their own
+
+    def run_job(self):
+        """Runs a list of tests in order, in a process of their own."""
+        job = self.job
+        self.asks = bool(job.get("ask"))
+        stays = bool(job.get("stay"))
+        self.holds_session = stays
+        items = [self.items[index] for index in job["tests"]]
+        with Unseen(self.config, self):
+            if self.observer is not None:
+                # Now, in case the first test takes the process along.
+                self.observer.note_loaded()
+            for place, item in enumerate(items):
+                following = items[place + 1] if place + 1 < len(items) else None
+                attempt = self.run_again(item, following, job["phase"])
+                while attempt.again:
+                    attempt = self.run_again(item, following, "rerun")
+            if stays:
+                self.connection.send({"t": "suite_end", "stopped": None, "wanted": True})
+                self.serve_runs()
+                self.tear_down()
+        if self.observer is not None:
+            self.observer.stop()
+            self.observer.report(self.connection, self.config)
+        self.connection.close()
 
 
 class Unseen:
@@ -503,7 +536,7 @@ class Main(Agent):
         stopped = session.shouldfail or session.shouldstop or None
         error = result.excinfo[1] if result.excinfo is not None else None
         if error is not None and not stopped:
-            stopped = "%s: %s" % (type(error).__name__, error)
+            stopped = worded(error)
         wanted = error is None or bool(session.shouldfail or session.shouldstop) or isinstance(error, pytest.exit.Exception)
         wanted = wanted and not self.is_interrupted
         self.connection.send({"t": "suite_end", "stopped": stopped and wire.text(stopped, 1024), "wanted": wanted})
@@ -635,7 +668,7 @@ class Zygote:
             try:
                 self.become_child(job)
             except BaseException as error:
-                self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
+                self.agent.trouble(error)
             finally:
                 _exit(0)
         self.children[child] = (job["job"], _clock())
@@ -692,35 +725,6 @@ class Zygote:
         self.connection.remove_folder()
 
 
-def run_job(agent):
-    """Runs a list of tests in order, in a process of their own."""
-    job = agent.job
-    agent.asks = bool(job.get("ask"))
-    stays = bool(job.get("stay"))
-    agent.holds_session = stays
-    items = [agent.items[index] for index in job["tests"]]
-    with Unseen(agent.config, agent):
-        if agent.observer is not None:
-            # Now, in case the first test takes the process along.
-            agent.observer.note_loaded()
-        for place, item in enumerate(items):
-            following = items[place + 1] if place + 1 < len(items) else None
-            attempt = agent.run_again(item, following, job["phase"])
-            while attempt.again:
-                attempt = agent.run_again(item, following, "rerun")
-        if stays:
-            agent.connection.send({"t": "suite_end", "stopped": None, "wanted": True})
-            agent.serve_runs()
-            agent.tear_down()
-    if agent.observer is not None:
-        agent.observer.stop()
-        agent.observer.report(agent.connection, agent.config)
-    agent.connection.close()
-
-
-Agent.run_job = run_job
-
-
 def ends(child, limit):
     """Whether a child ends within so many seconds."""
     deadline = _clock() + limit * 1e9
@@ -760,7 +764,7 @@ class Fresh(Agent):
         result = yield
         if result.excinfo is not None:
             error = result.excinfo[1]
-            self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
+            self.trouble(error)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_sessionfinish(self):
@@ -820,6 +824,6 @@ class Fresh(Agent):
             else:
                 self.connection.close()
         except BaseException as error:
-            self.connection.send({"t": "trouble", "text": wire.text("%s: %s" % (type(error).__name__, error), 1024)})
+            self.trouble(error)
         finally:
             self.leave()

@@ -23,7 +23,6 @@ TEXT_LIMIT = 64 * 1024
 LOWEST_DESCRIPTOR = 500
 
 
-
 class _Encoder(json.JSONEncoder):
     # As they are now: some replace them for everybody.
     encode, iterencode, default = json.JSONEncoder.encode, json.JSONEncoder.iterencode, json.JSONEncoder.default

@@ -133,7 +133,6 @@ class Host:
         agent = {
             "FLAKEWISE_SOCKET": self.socket,
             "FLAKEWISE_TOKEN": self.token,
-            "FLAKEWISE_AGENT_HASH": "0123456789abcdef",
             "FLAKEWISE_AGENT_ROLE": role,
             "FLAKEWISE_AGENT_JOB": str(job),
         }
