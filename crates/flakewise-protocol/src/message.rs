@@ -158,9 +158,6 @@ pub struct Hello {
     /// The language's version.
     #[serde(default)]
     pub lang_version: String,
-    /// The hash of the agent's own files.
-    #[serde(default)]
-    pub agent: String,
     /// The interpreter.
     #[serde(default)]
     pub executable: String,

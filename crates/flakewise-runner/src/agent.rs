@@ -23,7 +23,6 @@ const SOCKET_PATH: usize = 90;
 #[derive(Debug)]
 pub(crate) struct AgentFolder {
     folder: TempDir,
-    hash: String,
     token: String,
 }
 
@@ -42,13 +41,7 @@ impl AgentFolder {
         let failed = |source| RunnerError::Temporary { folder: parent.clone(), source };
         let folder = tempfile::Builder::new().prefix("flakewise-").tempdir_in(&parent).map_err(failed)?;
         write(folder.path()).map_err(failed)?;
-        let mut hasher = blake3::Hasher::new();
-        for (name, text) in PYTEST {
-            hasher.update(name.as_bytes());
-            hasher.update(text.as_bytes());
-        }
-        let hash = hasher.finalize().to_hex()[..16].to_owned();
-        Ok(Self { folder, hash, token: uuid::Uuid::new_v4().simple().to_string() })
+        Ok(Self { folder, token: uuid::Uuid::new_v4().simple().to_string() })
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -76,7 +69,6 @@ impl AgentFolder {
         let mut variables: Vec<(OsString, OsString)> = vec![
             ("FLAKEWISE_SOCKET".into(), self.socket().into()),
             ("FLAKEWISE_TOKEN".into(), self.token.clone().into()),
-            ("FLAKEWISE_AGENT_HASH".into(), self.hash.clone().into()),
             ("FLAKEWISE_AGENT_ROLE".into(), role.into()),
             ("FLAKEWISE_AGENT_JOB".into(), job.to_string().into()),
         ];

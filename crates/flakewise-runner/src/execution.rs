@@ -59,6 +59,17 @@ pub struct ProcessCost {
     pub cpu: Duration,
 }
 
+/// What runs the tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions<'a> {
+    /// The runner, such as `pytest`.
+    pub runner: &'a str,
+    /// Its version.
+    pub runner_version: &'a str,
+    /// The version of the language.
+    pub language_version: &'a str,
+}
+
 /// What a process was seen to depend on. Paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observation {

@@ -26,8 +26,8 @@ const TAIL: usize = 8 * 1024;
 type Tail = Arc<Mutex<Vec<u8>>>;
 
 /// How to run a test in a new process.
-#[derive(Clone, Debug, Default)]
-pub struct FreshOptions {
+#[derive(Clone, Default)]
+pub struct FreshOptions<'a> {
     /// The hash seed.
     pub hash_seed: u32,
     /// Whether to watch what it depends on.
@@ -37,24 +37,13 @@ pub struct FreshOptions {
     pub changed: BTreeMap<String, Vec<(u32, u32)>>,
     /// Files whose opening by any process the kernel shall tell.
     pub watch: Vec<PathBuf>,
-    /// Another copy of the project to run it in.
-    pub elsewhere: Option<ElsewherePlace>,
+    /// Where files and folders are in another copy of the project, to run it
+    /// there. What is not part of the copy stays where it is.
+    pub elsewhere: Option<Elsewhere<'a>>,
 }
 
-/// Another copy of the project.
-#[derive(Clone, Debug)]
-pub struct ElsewherePlace {
-    /// The project's folder.
-    pub from: PathBuf,
-    /// Its copy.
-    pub to: PathBuf,
-}
-
-impl ElsewherePlace {
-    fn map(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(&self.from).map_or_else(|_| path.to_owned(), |rest| self.to.join(rest))
-    }
-}
+/// Where a file or folder of the project is in a copy of it.
+pub type Elsewhere<'a> = &'a dyn Fn(&Path) -> PathBuf;
 
 /// What a new process told.
 #[derive(Clone, Debug)]
@@ -68,7 +57,7 @@ pub struct FreshRun {
 
 impl Suite {
     /// Runs one test alone in a newly started process.
-    pub fn fresh(&mut self, test: TestKey, options: &FreshOptions) -> Result<FreshRun, RunnerError> {
+    pub fn fresh(&mut self, test: TestKey, options: &FreshOptions<'_>) -> Result<FreshRun, RunnerError> {
         let session = test.session as usize;
         let worker = self.worker(session, "fresh");
         // Only the test's own file is collected; if that does not bring the
@@ -85,15 +74,14 @@ impl Suite {
     fn fresh_once(
         &mut self,
         test: TestKey,
-        options: &FreshOptions,
+        options: &FreshOptions<'_>,
         file: Option<&Path>,
         worker: &str,
     ) -> Result<FreshRun, RunnerError> {
         let name = self.name(test).to_owned();
         let watch = Watch::new(&options.watch);
         let trail = self.folder.trail();
-        let file =
-            file.map(|file| options.elsewhere.as_ref().map_or_else(|| file.to_owned(), |to| to.map(file)));
+        let file = file.map(|file| options.elsewhere.map_or_else(|| file.to_owned(), |map| map(file)));
         let order = Job {
             names: vec![name.clone()],
             files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
@@ -109,7 +97,7 @@ impl Suite {
             numbers: [(name, test.number)].into(),
             ..JobState::default()
         };
-        let started = self.start_fresh(order, state, options.hash_seed, options.elsewhere.as_ref());
+        let started = self.start_fresh(order, state, options.hash_seed, options.elsewhere);
         let (job, printed) = match started {
             Ok(started) => started,
             // A test may have removed the folder it would start in.
@@ -122,18 +110,14 @@ impl Suite {
         let began = Instant::now();
         self.finish_job(job, &mut NothingAgain)?;
         let mut state = self.jobs.remove(&job).unwrap_or_default();
-        if let Some(cost) = state.end.as_mut().and_then(|end| end.cost.as_mut()) {
-            cost.wall = began.elapsed();
+        if let Some(end) = &mut state.end {
+            end.cost.wall = began.elapsed();
         }
-        let trouble = state.executions.is_empty().then(|| {
+        if state.executions.is_empty() && state.trouble.is_none() {
             let printed = printed.lock().map(|tail| String::from_utf8_lossy(&tail).into_owned());
             let printed = printed.unwrap_or_default();
-            let last = printed.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let said = state.trouble.clone().unwrap_or_default();
-            if said.is_empty() { last.to_owned() } else { said }
-        });
-        if let Some(trouble) = trouble.as_ref().filter(|trouble| !trouble.is_empty()) {
-            state.trouble = Some(trouble.clone());
+            let last = printed.lines().rev().find(|line| !line.trim().is_empty());
+            state.trouble = last.map(str::to_owned);
         }
         let observation = options.observe.then(|| {
             let mut observation = trail::read(&trail, state.observed);
@@ -150,7 +134,7 @@ impl Suite {
     pub fn observe_together(
         &mut self,
         tests: &[TestKey],
-        options: &FreshOptions,
+        options: &FreshOptions<'_>,
     ) -> Result<Observation, RunnerError> {
         let (state, trail) = self.observe_file(tests, options, false)?;
         let together = trail::read(&trail, state.observed);
@@ -163,7 +147,7 @@ impl Suite {
     pub fn observe_each(
         &mut self,
         tests: &[TestKey],
-        options: &FreshOptions,
+        options: &FreshOptions<'_>,
     ) -> Result<Vec<(TestKey, Observation)>, RunnerError> {
         let (state, trail) = self.observe_file(tests, options, true)?;
         let parent = trail::read(&trail, state.observed);
@@ -183,7 +167,7 @@ impl Suite {
     fn observe_file(
         &mut self,
         tests: &[TestKey],
-        options: &FreshOptions,
+        options: &FreshOptions<'_>,
         each: bool,
     ) -> Result<(JobState, PathBuf), RunnerError> {
         let trail = self.folder.trail();
@@ -247,25 +231,26 @@ impl Suite {
         order: Job,
         mut state: JobState,
         hash_seed: u32,
-        elsewhere: Option<&ElsewherePlace>,
+        elsewhere: Option<Elsewhere<'_>>,
     ) -> Result<(u32, Tail), RunnerError> {
         let job = self.job_number();
         let hello = &self.sessions[state.session as usize].hello;
         let environment = environment(&hello.env);
         let old = |name: &str| environment.get(name).cloned().filter(|value| !value.is_empty());
-        // What follows must not wipe out the user's own coverage data.
-        let options = if hello.argv.iter().any(|word| word.starts_with("--cov")) { " --no-cov" } else { "" };
         let mut variables: BTreeMap<OsString, OsString> =
-            self.folder.variables("fresh", job, options, old).into_iter().collect();
+            self.folder.variables("fresh", job, "", old).into_iter().collect();
         let mut folder = PathBuf::from(&hello.cwd);
-        if let Some(elsewhere) = elsewhere {
-            folder = elsewhere.map(&folder);
+        if let Some(map) = elsewhere {
+            folder = map(&folder);
             // Where the suite found modules in the project, this process finds
             // those of the copy first.
             let mut path = variables.get(&OsString::from("PYTHONPATH")).cloned().unwrap_or_default();
-            for entry in hello.path.iter().map(Path::new).filter(|entry| entry.starts_with(&elsewhere.from)) {
-                path.push(":");
-                path.push(elsewhere.map(entry));
+            for entry in hello.path.iter().map(Path::new) {
+                let mapped = map(entry);
+                if mapped != entry {
+                    path.push(":");
+                    path.push(mapped);
+                }
             }
             variables.insert("PYTHONPATH".into(), path);
         }
@@ -302,9 +287,9 @@ fn environment(told: &BTreeMap<String, String>) -> BTreeMap<String, OsString> {
 }
 
 /// A word of the command line that names a place in the project, moved along.
-fn moved(word: &str, elsewhere: Option<&ElsewherePlace>) -> OsString {
+fn moved(word: &str, elsewhere: Option<Elsewhere<'_>>) -> OsString {
     match elsewhere {
-        Some(elsewhere) if Path::new(word).is_absolute() => elsewhere.map(Path::new(word)).into(),
+        Some(map) if Path::new(word).is_absolute() => map(Path::new(word)).into(),
         _ => word.into(),
     }
 }

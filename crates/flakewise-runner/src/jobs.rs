@@ -48,23 +48,18 @@ pub(crate) struct JobState {
 pub(crate) struct JobEnd {
     pub(crate) at: Instant,
     pub(crate) status: Option<ExitStatus>,
-    pub(crate) cost: Option<ProcessCost>,
+    pub(crate) cost: ProcessCost,
 }
 
 impl JobState {
     pub(crate) fn exited(
         &mut self,
         status: Option<ExitStatus>,
-        wall: Option<Duration>,
+        wall: Duration,
         cpu: Duration,
         error: Option<String>,
     ) {
-        let cost = wall.map(|wall| ProcessCost { wall, cpu });
-        self.end = Some(JobEnd {
-            at: Instant::now(),
-            status,
-            cost: cost.or(Some(ProcessCost { wall: Duration::ZERO, cpu })),
-        });
+        self.end = Some(JobEnd { at: Instant::now(), status, cost: ProcessCost { wall, cpu } });
         if let Some(error) = error {
             self.trouble = Some(error);
         } else if let Some(status) = status.filter(|status| !status.success()) {
@@ -75,7 +70,7 @@ impl JobState {
     /// What the job says about the one test it was for: an execution, or why
     /// there was none.
     pub(crate) fn outcome_of(self, test: TestKey, phase: Phase) -> Result<Execution, String> {
-        let cost = self.end.as_ref().and_then(|end| end.cost);
+        let cost = self.end.as_ref().map(|end| end.cost);
         let found = self.executions.into_iter().rev().find(|execution| execution.test == test);
         let trouble = self.trouble.unwrap_or_else(|| "the process ended before the test began".to_owned());
         found.map(|execution| Execution { phase, cost, ..execution }).ok_or(trouble)
@@ -193,10 +188,11 @@ impl Suite {
             ToHost::Exited { job, status, wall_ns, cpu_ns, error } => {
                 let status = status.map(ExitStatus::from_raw);
                 if let Some(state) = self.jobs.get_mut(&job) {
-                    let wall = Duration::from_nanos(wall_ns);
-                    state.exited(status, Some(wall), Duration::from_nanos(cpu_ns), error);
-                    let peer = state.peer;
-                    self.peer_ended(|other| other.job == job && peer.is_some(), status);
+                    let (wall, cpu) = (Duration::from_nanos(wall_ns), Duration::from_nanos(cpu_ns));
+                    state.exited(status, wall, cpu, error);
+                    if let Some(peer) = state.peer {
+                        self.peer_ended(peer, status);
+                    }
                 }
             }
             ToHost::Observed { entries, lines } => {

@@ -30,7 +30,7 @@ mod watch;
 pub use command::RunnerCommand;
 pub use error::RunnerError;
 pub use execution::{
-    CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey,
+    CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey, Versions,
 };
-pub use fresh::{ElsewherePlace, FreshOptions, FreshRun};
+pub use fresh::{Elsewhere, FreshOptions, FreshRun};
 pub use suite::{Director, NothingAgain, Suite, SuiteOptions};

@@ -13,7 +13,7 @@ use flakewise_protocol::{
 
 use crate::agent::AgentFolder;
 use crate::command::RunnerCommand;
-use crate::execution::{self, CollectError, Execution, RunnerNotice, SuiteRun, TestKey};
+use crate::execution::{self, CollectError, Execution, RunnerNotice, SuiteRun, TestKey, Versions};
 use crate::hub::{Event, Hub};
 use crate::jobs::JobState;
 use crate::{RunnerError, processes, sys};
@@ -111,7 +111,8 @@ pub(crate) struct Session {
     pub(crate) seeds: BTreeMap<String, String>,
     /// Whether the suite may not be continued: it ended, or somebody wished so.
     pub(crate) over: bool,
-    forks_job: u32,
+    /// How many processes were made for it.
+    workers: u32,
 }
 
 /// A process that speaks to us.
@@ -154,7 +155,6 @@ struct Current {
     phase: AgentPhase,
     since: Instant,
     started: Timestamp,
-    failure: Option<TestFailureMessage>,
 }
 
 impl Suite {
@@ -286,10 +286,14 @@ impl Suite {
         self.hash_seed
     }
 
-    /// Runner and language with their versions, of the first session.
-    pub fn versions(&self) -> Option<(&str, &str, &str)> {
+    /// What runs the tests of the first session.
+    pub fn versions(&self) -> Option<Versions<'_>> {
         let hello = &self.sessions.first()?.hello;
-        Some((&hello.runner, &hello.runner_version, &hello.lang_version))
+        Some(Versions {
+            runner: &hello.runner,
+            runner_version: &hello.runner_version,
+            language_version: &hello.lang_version,
+        })
     }
 
     /// Seeds that plugins of a session drew, by option.
@@ -297,10 +301,9 @@ impl Suite {
         &self.sessions[session as usize].seeds
     }
 
-    /// A session's command line and working folder.
-    pub fn session_command(&self, session: u32) -> (&[String], &str) {
-        let hello = &self.sessions[session as usize].hello;
-        (&hello.argv, &hello.cwd)
+    /// A session's command line.
+    pub fn command_line(&self, session: u32) -> &[String] {
+        &self.sessions[session as usize].hello.argv
     }
 
     /// Whether tests of a session can be run in forks.
@@ -416,7 +419,7 @@ impl Suite {
                     forks: false,
                     seeds: BTreeMap::new(),
                     over: false,
-                    forks_job: 0,
+                    workers: 0,
                 });
             }
             Role::Zygote => {
@@ -449,13 +452,12 @@ impl Suite {
         match message {
             ToHost::Start { i, phase } => {
                 let (since, started) = (Instant::now(), chrono::Utc::now());
-                peer.current = Some(Current { number: i, phase, since, started, failure: None });
+                peer.current = Some(Current { number: i, phase, since, started });
             }
             ToHost::Ask { i, failure } => {
-                let Some(current) = peer.current.as_mut().filter(|current| current.number == i) else {
+                if peer.current.as_ref().is_none_or(|current| current.number != i) {
                     return;
-                };
-                current.failure = Some(failure.clone());
+                }
                 let outcome = if failure.when == "call" { Outcome::Failed } else { Outcome::Errored };
                 let execution = self.execution(place, outcome, None, Some(&failure));
                 let again = execution.is_some_and(|execution| director.again(&execution));
@@ -595,15 +597,15 @@ impl Suite {
             self.command_status = Some(status);
         }
         if let Some(job) = self.jobs.values_mut().find(|job| job.pid == Some(pid)) {
-            job.exited(Some(status), None, cpu, None);
+            job.exited(Some(status), Duration::ZERO, cpu, None);
         }
-        self.peer_ended(|peer| peer.pid == pid, Some(status));
+        if let Some(peer) = self.peers.iter().position(|peer| peer.pid == pid) {
+            self.peer_ended(peer, Some(status));
+        }
     }
 
-    pub(crate) fn peer_ended(&mut self, which: impl Fn(&Peer) -> bool, status: Option<ExitStatus>) {
-        for peer in self.peers.iter_mut().filter(|peer| which(peer) && peer.ended.is_none()) {
-            peer.ended = Some((status, Instant::now()));
-        }
+    pub(crate) fn peer_ended(&mut self, place: usize, status: Option<ExitStatus>) {
+        self.peers[place].ended.get_or_insert((status, Instant::now()));
     }
 
     /// Everything that has a time: limits, last words, processes that nobody
@@ -726,8 +728,9 @@ impl Suite {
 
     /// A name for the next process of this kind in a session.
     pub(crate) fn worker(&mut self, session: usize, kind: &str) -> String {
-        self.sessions[session].forks_job += 1;
-        format!("{kind}-{}", self.sessions[session].forks_job)
+        let session = &mut self.sessions[session];
+        session.workers += 1;
+        format!("{kind}-{}", session.workers)
     }
 }
 

@@ -24,5 +24,6 @@ pub use base::BaseTree;
 pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
-pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, Versions, triage};
+pub use flakewise_runner::Versions;
+pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, triage};
 pub use watch::meetings;

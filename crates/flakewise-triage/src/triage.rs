@@ -1,7 +1,8 @@
 //! The rest of the ladder, after the suite: FORK, FRESH and INTERSECT, the base,
 //! and the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use flakewise_model::{
     Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
-    ElsewherePlace, Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey,
+    Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey, Versions,
 };
 
 use crate::exit::exit;
@@ -82,17 +83,6 @@ impl Memory for NoMemory {
     }
 }
 
-/// What ran the tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Versions<'a> {
-    /// The runner, such as `pytest`.
-    pub runner: &'a str,
-    /// Its version.
-    pub runner_version: &'a str,
-    /// The version of the language.
-    pub language_version: &'a str,
-}
-
 /// How far we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress<'a> {
@@ -156,12 +146,7 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     let mut ladder = Ladder::new(context.settings, context.progress);
     let suite_run = suite.run(&mut ladder)?;
     let suite_time = began.elapsed();
-    let versions = suite.versions().map(|(runner, runner_version, language_version)| Versions {
-        runner,
-        runner_version,
-        language_version,
-    });
-    let run = Arc::new((context.run)(versions));
+    let run = Arc::new((context.run)(suite.versions()));
     let mut climb = Climb {
         suite,
         context,
@@ -196,13 +181,11 @@ impl Climb<'_, '_> {
     /// FORK and FRESH, one test at a time: the others must not disturb it.
     fn separate(&mut self) -> Result<(), RunnerError> {
         // A test that stood back for another climbs once that one has passed.
-        let mut climbed = std::collections::BTreeSet::new();
+        let mut climbed = BTreeSet::new();
         loop {
-            let open: Vec<TestKey> = self.ladder.failing().keys().copied().collect();
-            let open: Vec<TestKey> = open
-                .into_iter()
-                .filter(|test| !climbed.contains(test) && self.ladder.climbs(*test))
-                .collect();
+            let failing = self.ladder.failing().keys().copied();
+            let open: Vec<TestKey> =
+                failing.filter(|test| !climbed.contains(test) && self.ladder.climbs(*test)).collect();
             if open.is_empty() {
                 return Ok(());
             }
@@ -232,7 +215,7 @@ impl Climb<'_, '_> {
         while rest > 0 || (self.wants_more(test) && processes < settings.most_processes) {
             self.tell(Phase::Fresh, test, place, of);
             let mut run = self.suite.fresh(test, &self.watching(other))?;
-            self.observe(test, run.observation.as_ref());
+            self.observe(test, run.observation.take());
             if run.execution.is_err() {
                 // Watching may be what it does not bear.
                 let unwatched = FreshOptions { hash_seed: other, ..FreshOptions::default() };
@@ -278,7 +261,7 @@ impl Climb<'_, '_> {
         if seed == self.suite.hash_seed() { seed ^ 1 } else { seed }
     }
 
-    fn watching(&self, hash_seed: u32) -> FreshOptions {
+    fn watching(&self, hash_seed: u32) -> FreshOptions<'static> {
         match self.context.change {
             Some(change) => watching(change, hash_seed),
             None => FreshOptions { hash_seed, ..FreshOptions::default() },
@@ -286,14 +269,14 @@ impl Climb<'_, '_> {
     }
 
     /// INTERSECT.
-    fn observe(&mut self, test: TestKey, observation: Option<&Observation>) {
+    fn observe(&mut self, test: TestKey, observation: Option<Observation>) {
         let Some(change) = self.context.change else { return };
         let file = self.suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
+        let lines_seen = observation.as_ref().is_some_and(|observation| observation.lines_seen);
         let meeting = match observation {
             Some(observation) => meeting(change, observation, file),
             None => Meeting::Unknown { reason: "it could not be run where it is watched".to_owned() },
         };
-        let lines_seen = observation.is_some_and(|observation| observation.lines_seen);
         self.seen.insert(test, (meeting, lines_seen));
     }
 
@@ -311,7 +294,7 @@ impl Climb<'_, '_> {
         if open.is_empty() {
             return Ok(());
         }
-        if self.context.settings.verify_base && !(change.is_empty()) {
+        if self.context.settings.verify_base && !change.is_empty() {
             return self.run_at_base(change, &open);
         }
         let ids: Vec<_> = open.iter().map(|test| self.suite.test_id(*test)).collect();
@@ -334,7 +317,7 @@ impl Climb<'_, '_> {
                 return Ok(());
             }
         };
-        let elsewhere = ElsewherePlace { from: change.root.clone(), to: tree.path().to_owned() };
+        let elsewhere = |path: &Path| tree.map(path);
         let mut foreign = None;
         for (place, test) in open.iter().enumerate() {
             let mut facts = BaseFacts { passed: 0, failed: 0, source: BaseSource::Run };
@@ -343,13 +326,13 @@ impl Climb<'_, '_> {
                 let options = FreshOptions {
                     hash_seed: self.suite.hash_seed(),
                     observe: true,
-                    elsewhere: Some(elsewhere.clone()),
+                    elsewhere: Some(&elsewhere),
                     ..FreshOptions::default()
                 };
                 let run = self.suite.fresh(*test, &options)?;
                 // It may not exist there, or not be collectable.
                 let Ok(execution) = run.execution else { break };
-                let own = run.observation.as_ref().and_then(|seen| loaded_from(seen, change));
+                let own = run.observation.as_ref().and_then(|seen| loaded_from(seen, change, &tree));
                 if own.is_some() {
                     foreign = foreign.or(own);
                     break;
@@ -541,7 +524,7 @@ impl Climb<'_, '_> {
     /// A command that runs the test as it failed.
     fn reproduce(&self, test: TestKey, blame: &Blame) -> String {
         use flakewise_model::FlakyKind;
-        let (argv, _) = self.suite.session_command(test.session);
+        let argv = self.suite.command_line(test.session);
         let mut words = vec![format!("PYTHONHASHSEED={}", self.suite.hash_seed())];
         let alone = !matches!(
             blame,

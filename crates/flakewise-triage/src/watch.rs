@@ -1,12 +1,12 @@
 //! INTERSECT: how to watch a test, and how what was seen meets the change.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flakewise_model::Phase;
 use flakewise_runner::{FreshOptions, Observation, RunnerError, Suite, TestKey};
 
-use crate::{Change, Dependencies, Meeting, Progress, intersect};
+use crate::{BaseTree, Change, Dependencies, Meeting, Progress, intersect};
 
 /// More changed files than this are not watched one by one.
 const MOST_WATCHED: usize = 4096;
@@ -35,7 +35,7 @@ fn watched(change: &Change) -> Vec<PathBuf> {
 }
 
 /// How to watch a test so that it can be compared with a change.
-pub(crate) fn watching(change: &Change, hash_seed: u32) -> FreshOptions {
+pub(crate) fn watching(change: &Change, hash_seed: u32) -> FreshOptions<'static> {
     let sources = change.files.iter().filter(|file| file.source);
     let absolute = |path: &str| change.root.join(path);
     FreshOptions {
@@ -70,23 +70,24 @@ pub fn meetings(
         // What they do not depend on together, none of them depends on.
         let path = suite.test_file(tests[0]).map(|file| file.to_string_lossy().into_owned());
         let together = suite.observe_together(tests, &options)?;
-        let joint = meeting(change, &together, path.clone());
+        let joint = meeting(change, together, path.clone());
         if matches!(joint, Meeting::Disjoint { .. }) {
             found.extend(tests.iter().map(|test| (suite.name(*test).to_owned(), joint.clone())));
             continue;
         }
         for (test, seen) in suite.observe_each(tests, &options)? {
-            found.push((suite.name(test).to_owned(), meeting(change, &seen, path.clone())));
+            found.push((suite.name(test).to_owned(), meeting(change, seen, path.clone())));
         }
     }
     Ok(found)
 }
 
 /// INTERSECT, for what was seen.
-pub(crate) fn meeting(change: &Change, seen: &Observation, test: Option<String>) -> Meeting {
+pub(crate) fn meeting(change: &Change, seen: Observation, test: Option<String>) -> Meeting {
+    let complete = seen.complete;
     let meeting = intersect(change, &dependencies(change, seen, test));
     // What was touched before a process died was touched.
-    if seen.complete || matches!(meeting, Meeting::Touches(_)) {
+    if complete || matches!(meeting, Meeting::Touches(_)) {
         meeting
     } else {
         Meeting::Unknown { reason: "its process did not live to tell all it depends on".to_owned() }
@@ -94,11 +95,11 @@ pub(crate) fn meeting(change: &Change, seen: &Observation, test: Option<String>)
 }
 
 /// What a process was seen to depend on, in the words of [`intersect`].
-fn dependencies(change: &Change, seen: &Observation, test: Option<String>) -> Dependencies {
-    let mut opened = seen.opened.clone();
-    let mut hidden: Vec<String> = seen.hidden.iter().cloned().collect();
-    if let Some(watched) = &seen.watched {
-        opened.extend(watched.iter().cloned());
+fn dependencies(change: &Change, seen: Observation, test: Option<String>) -> Dependencies {
+    let mut opened = seen.opened;
+    let mut hidden: Vec<String> = seen.hidden.into_iter().collect();
+    if let Some(watched) = seen.watched {
+        opened.extend(watched);
         // The kernel saw every file that exists and was opened, by whomever.
         // It did not see who looked for files that came or went.
         let came_or_went = |kind| !matches!(kind, crate::ChangeKind::Modified);
@@ -109,22 +110,22 @@ fn dependencies(change: &Change, seen: &Observation, test: Option<String>) -> De
     Dependencies {
         test,
         opened,
-        loaded: seen.loaded.clone(),
-        listed: seen.listed.clone(),
-        looked_for: seen.looked_for.clone(),
-        imports: seen.imports.clone(),
-        executed: seen.executed.clone(),
+        loaded: seen.loaded,
+        listed: seen.listed,
+        looked_for: seen.looked_for,
+        imports: seen.imports,
+        executed: seen.executed,
         config: std::collections::BTreeSet::new(),
         hidden,
     }
 }
 
-/// A source file of the work tree that a process at the base has loaded.
-pub(crate) fn loaded_from(seen: &Observation, change: &Change) -> Option<String> {
-    let root = format!("{}/", change.root.to_string_lossy());
-    let own = seen.loaded.iter().filter_map(|file| file.strip_prefix(&root));
-    // Environments are often kept inside the project.
-    own.filter(|file| !file.contains("site-packages/") && !file.contains("lib/python"))
-        .map(str::to_owned)
+/// A file of the work tree's code that a process at the base has loaded. What
+/// is no part of the code, such as an environment, is the same for both.
+pub(crate) fn loaded_from(seen: &Observation, change: &Change, tree: &BaseTree) -> Option<String> {
+    let own = seen.loaded.iter().map(Path::new).filter(|file| file.starts_with(&change.root));
+    let code = own.filter(|file| tree.map(file) != *file);
+    code.filter_map(|file| file.strip_prefix(&change.root).ok())
+        .map(|file| file.to_string_lossy().into_owned())
         .next()
 }

@@ -373,6 +373,23 @@ fn what_fails_at_the_base_too_was_broken_before() {
     assert_eq!(code, Some(1));
 }
 
+#[test]
+fn an_environment_inside_the_project_serves_the_base_too() {
+    let project = Project::new(&[("test_a.py", "def test_a(): assert 1 == 2\n")]);
+    project.context.write(".git/info/exclude", "__pycache__/\n.venv/\n");
+    project.context.write(".venv/pyvenv.cfg", "");
+    let start = "import sys, pytest\nsys.path.insert(0, '')\nsys.exit(pytest.main())\n";
+    project.context.write(
+        ".venv/bin/pytest.py",
+        start.replace("import sys, pytest", "import sys\nsys.path.pop(0)\nimport pytest"),
+    );
+    let script = project.path().join(".venv/bin/pytest.py");
+    let mut command = project.command(&["--no-store", "--format", "json", "--verify-base"]);
+    let output = project.context.finish(command.args(["--", &python()]).arg(script));
+    let report = json(&output);
+    assert_eq!(verdicts(&report), ["test_a.py::test_a broken-before -"], "{}", output.stderr);
+}
+
 #[cfg(feature = "history")]
 #[test]
 fn the_history_knows_what_passed_at_the_base() {
