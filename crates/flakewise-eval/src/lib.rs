@@ -1,0 +1,1 @@
+//! How good prediction is, measured on public data by the papers' protocols.

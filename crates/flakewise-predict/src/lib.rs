@@ -1,0 +1,1 @@
+//! Tests to vectors to risk, with reasons.

@@ -1,0 +1,11 @@
+//! Finds the tests of a repository in its source, and measures them.
+//!
+//! Nothing is run and nothing is resolved beyond the file at hand. Source is
+//! hostile input: a file that is broken, huge or deeply nested gives what can
+//! be understood of it plus [`Issue`]s, never an error.
+
+mod source_test;
+
+pub use source_test::{
+    Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
+};
