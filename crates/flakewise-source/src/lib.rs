@@ -4,8 +4,20 @@
 //! hostile input: a file that is broken, huge or deeply nested gives what can
 //! be understood of it plus [`Issue`]s, never an error.
 
+mod file;
+mod fragment;
+mod java;
+mod kind;
+mod language;
+mod limits;
+mod metrics;
+mod piece;
 mod source_test;
+mod tree;
 
+pub use file::read_source;
+pub use fragment::read_fragment;
+pub use language::may_hold_tests;
 pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };

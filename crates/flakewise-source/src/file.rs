@@ -1,0 +1,37 @@
+//! One file.
+
+use crate::language::mentions_tests;
+use crate::limits::{FILE_BYTES, ISSUES_PER_FILE};
+use crate::tree::Tree;
+use crate::{Issue, Language, SourceFile, java};
+
+/// Finds and measures the tests of a file. `path` is from the root of the
+/// repository, with forward slashes.
+pub fn read_source(path: &str, language: Language, bytes: &[u8]) -> SourceFile {
+    let mut file = SourceFile { path: path.to_owned(), language, tests: Vec::new(), issues: Vec::new() };
+    if bytes.len() > FILE_BYTES {
+        file.issues.push(too_long(bytes.len() as u64));
+        return file;
+    }
+    if !mentions_tests(language, bytes) {
+        return file;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if matches!(text, std::borrow::Cow::Owned(_)) {
+        file.issues.push(Issue { line: 0, text: "not all of it is UTF-8".into() });
+    }
+    let Some(tree) = Tree::parse(language, &text) else {
+        file.issues.push(Issue { line: 0, text: "it takes too many steps to parse".into() });
+        return file;
+    };
+    file.tests = match language {
+        Language::Java => java::read(&tree, &mut file.issues),
+        _ => Vec::new(),
+    };
+    file.issues.truncate(ISSUES_PER_FILE);
+    file
+}
+
+pub(crate) fn too_long(bytes: u64) -> Issue {
+    Issue { line: 0, text: format!("it has {bytes} bytes; no more than {FILE_BYTES} are read") }
+}

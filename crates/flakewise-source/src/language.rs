@@ -1,0 +1,87 @@
+//! Which files are looked into.
+
+use memchr::memmem;
+
+use crate::Language;
+
+impl Language {
+    /// The language of a file, by its name.
+    pub fn of_path(path: &str) -> Option<Self> {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let (stem, extension) = name.rsplit_once('.')?;
+        if stem.is_empty() {
+            return None;
+        }
+        match extension {
+            "py" => Some(Self::Python),
+            "java" => Some(Self::Java),
+            "rs" => Some(Self::Rust),
+            "go" => Some(Self::Go),
+            "js" | "jsx" | "mjs" | "cjs" => Some(Self::JavaScript),
+            "ts" | "mts" | "cts" => Some(Self::TypeScript),
+            "tsx" => Some(Self::Tsx),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a file of this name can hold tests that are found: pytest goes by
+/// the name, Java by what is inside.
+pub fn may_hold_tests(path: &str, language: Language) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    match language {
+        Language::Python => {
+            name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+        }
+        Language::Java => name.ends_with(".java"),
+        Language::Rust | Language::Go | Language::JavaScript | Language::TypeScript | Language::Tsx => false,
+    }
+}
+
+/// Whether a file can hold tests, by a look at its bytes that is far cheaper
+/// than parsing it.
+pub(crate) fn mentions_tests(language: Language, bytes: &[u8]) -> bool {
+    match language {
+        Language::Python => memmem::find(bytes, b"test").is_some(),
+        Language::Java => {
+            let test = memmem::find_iter(bytes, b"Test").any(|at| {
+                let after = &bytes[at + 4..];
+                let word = after.first().is_none_or(|next| !next.is_ascii_alphanumeric());
+                word || after.starts_with(b"Case")
+                    || after.starts_with(b"Factory")
+                    || after.starts_with(b"Template")
+            });
+            test || memmem::find(bytes, b"@Theory").is_some()
+        }
+        Language::Rust | Language::Go | Language::JavaScript | Language::TypeScript | Language::Tsx => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_go_by_the_last_extension() {
+        assert_eq!(Language::of_path("src/test/java/CartTest.java"), Some(Language::Java));
+        assert_eq!(Language::of_path("tests\\test_cart.py"), Some(Language::Python));
+        assert_eq!(Language::of_path("a.py/cart.test.tsx"), Some(Language::Tsx));
+        assert_eq!(Language::of_path("a.py/cart"), None);
+        assert_eq!(Language::of_path(".py"), None);
+    }
+
+    #[test]
+    fn python_tests_go_by_the_name_and_java_tests_by_the_text() {
+        let python = |path| may_hold_tests(path, Language::Python);
+        assert!(python("tests/test_cart.py"));
+        assert!(python("cart_test.py"));
+        assert!(!python("tests/conftest.py"));
+        assert!(!python("testcart.py"));
+        let java = |text: &str| mentions_tests(Language::Java, text.as_bytes());
+        assert!(java("@Test void a() {}"));
+        assert!(java("class A extends LuceneTestCase {}"));
+        assert!(java("@ParameterizedTest(name = \"\")"));
+        assert!(java("@org.junit.Test"));
+        assert!(!java("@VisibleForTesting int a; Testable b;"));
+    }
+}
