@@ -3,7 +3,7 @@
 use crate::language::mentions_tests;
 use crate::limits::{FILE_BYTES, ISSUES_PER_FILE};
 use crate::tree::Tree;
-use crate::{Issue, Language, SourceFile, java};
+use crate::{Issue, Language, SourceFile, java, python};
 
 /// Finds and measures the tests of a file. `path` is from the root of the
 /// repository, with forward slashes.
@@ -26,8 +26,12 @@ pub fn read_source(path: &str, language: Language, bytes: &[u8]) -> SourceFile {
     };
     file.tests = match language {
         Language::Java => java::read(&tree, &mut file.issues),
+        Language::Python => python::read(&tree, path, &mut file.issues),
         _ => Vec::new(),
     };
+    if tree.broken {
+        file.issues.push(Issue { line: tree.first_error(), text: "not all of it can be understood".into() });
+    }
     file.issues.truncate(ISSUES_PER_FILE);
     file
 }

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use flakewise_model::TestId;
-
 use crate::limits::FILE_BYTES;
 use crate::metrics::measure;
 use crate::piece::Scissors;
 use crate::tree::Tree;
-use crate::{Framework, Language, Metrics, Piece, PieceKind, SourceTest, java};
+use crate::{Framework, Language, Metrics, Piece, PieceKind, SourceTest, java, python};
 
 /// Reads one test from the source of its method, and its surroundings from the
 /// file of its class if there is one.
@@ -22,7 +20,7 @@ pub fn read_fragment(
     class: &str,
     method: &str,
 ) -> SourceTest {
-    let id = id(language, class, method);
+    let id = if language == Language::Python { python::id(class, method) } else { java::id(class, method) };
     let class_source = class_source.map(bounded);
     let class_tree = class_source.and_then(|source| Tree::parse(language, source));
     let mut source = bounded(method_source);
@@ -45,10 +43,6 @@ pub fn read_fragment(
         None => (Framework::JUnit4, Arc::from([]), Vec::new()),
     };
     SourceTest { id, framework, line: body.line, end_line, body, context, helpers, metrics }
-}
-
-fn id(_language: Language, class: &str, method: &str) -> TestId {
-    java::id(class, method)
 }
 
 fn read_body(language: Language, source: &str, name: &str) -> (Piece, Metrics) {

@@ -12,6 +12,7 @@ mod language;
 mod limits;
 mod metrics;
 mod piece;
+mod python;
 mod source_test;
 mod tree;
 

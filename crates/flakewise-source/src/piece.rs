@@ -54,13 +54,6 @@ impl Scissors {
         }
     }
 
-    /// Another copy, for an heir.
-    pub(crate) fn copy(&mut self, piece: &Piece) -> Piece {
-        self.tokens_left = self.tokens_left.saturating_sub(piece.tokens.len());
-        self.pieces_left = self.pieces_left.saturating_sub(1);
-        piece.clone()
-    }
-
     fn tokens(&self, tree: &Tree<'_>, nodes: Range<At>, start: u32, end: u32) -> Vec<Token> {
         let mut tokens = Vec::new();
         let mut next = nodes.start;

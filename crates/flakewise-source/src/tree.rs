@@ -151,10 +151,10 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The last part of a dotted name.
-    pub(crate) fn last_name(&self, at: At) -> &'a str {
-        let text = self.text(at);
-        text.rsplit('.').next().unwrap_or(text).trim()
+    /// The line of the first thing that the parser could not place.
+    pub(crate) fn first_error(&self) -> u32 {
+        let error = self.nodes.iter().find(|node| node.kind == Kind::Error);
+        error.map_or(0, |node| node.line + 1)
     }
 }
 
