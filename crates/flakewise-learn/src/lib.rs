@@ -4,5 +4,11 @@
 //! any number of threads.
 
 mod matrix;
+mod metrics;
+mod splits;
 
 pub use matrix::{DenseMatrix, SparseMatrix, SparseRow};
+pub use metrics::{
+    Bins, Confusion, ReliabilityBin, average_precision, best_threshold, brier, log_loss, reliability, roc_auc,
+};
+pub use splits::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};
