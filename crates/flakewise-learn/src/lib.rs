@@ -5,10 +5,14 @@
 
 mod matrix;
 mod metrics;
+mod neighbours;
+mod projection;
 mod splits;
 
 pub use matrix::{DenseMatrix, SparseMatrix, SparseRow};
 pub use metrics::{
     Bins, Confusion, ReliabilityBin, average_precision, best_threshold, brier, log_loss, reliability, roc_auc,
 };
+pub use neighbours::{InvertedIndex, Neighbour};
+pub use projection::{Projection, johnson_lindenstrauss_dimension};
 pub use splits::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};

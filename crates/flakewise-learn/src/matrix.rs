@@ -27,6 +27,15 @@ impl SparseMatrix {
         self.starts.push(self.indices.len());
     }
 
+    /// Adds all rows of another table with as many columns.
+    pub fn append(&mut self, other: &Self) {
+        assert_eq!(self.columns, other.columns, "columns are the same");
+        let before = self.indices.len();
+        self.indices.extend_from_slice(&other.indices);
+        self.values.extend_from_slice(&other.values);
+        self.starts.extend(other.starts[1..].iter().map(|start| before + start));
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
@@ -41,6 +50,51 @@ impl SparseMatrix {
     pub fn row(&self, row: usize) -> SparseRow<'_> {
         let span = self.starts[row]..self.starts[row + 1];
         SparseRow { indices: &self.indices[span.clone()], values: &self.values[span] }
+    }
+
+    /// How many values are not zero.
+    pub fn stored(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Rows and columns exchanged.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        let mut starts = vec![0; self.columns + 1];
+        for &column in &self.indices {
+            starts[column as usize + 1] += 1;
+        }
+        for column in 0..self.columns {
+            starts[column + 1] += starts[column];
+        }
+        let mut next = starts.clone();
+        let mut indices = vec![0; self.indices.len()];
+        let mut values = vec![0.0; self.values.len()];
+        for row in 0..self.rows() {
+            let number = u32::try_from(row).expect("rows are numbered by 32 bits");
+            for (column, value) in self.row(row).iter() {
+                let place = &mut next[column as usize];
+                indices[*place] = number;
+                values[*place] = value;
+                *place += 1;
+            }
+        }
+        Self { columns: self.rows(), starts, indices, values }
+    }
+
+    /// Every row divided by its length; a row of zeros stays as it is.
+    #[must_use]
+    pub fn normalised(mut self) -> Self {
+        for span in self.starts.windows(2) {
+            let values = &mut self.values[span[0]..span[1]];
+            let norm = norm(values);
+            if norm > 0.0 {
+                for value in values {
+                    *value /= norm;
+                }
+            }
+        }
+        self
     }
 
     /// The given rows, in that order.
@@ -74,8 +128,14 @@ impl SparseRow<'_> {
 
     /// The length as a vector.
     pub fn norm(&self) -> f32 {
-        self.values.iter().map(|value| value * value).sum::<f32>().sqrt()
+        norm(self.values)
     }
+}
+
+/// Summed in double precision: long rows would lose digits otherwise.
+#[expect(clippy::cast_possible_truncation, reason = "values have single precision")]
+fn norm(values: &[f32]) -> f32 {
+    values.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>().sqrt() as f32
 }
 
 /// Rows of which every column is given. A missing value is NaN.
