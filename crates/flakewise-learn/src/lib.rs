@@ -3,12 +3,17 @@
 //! Everything that draws at random takes a seed, and gives the same result on
 //! any number of threads.
 
+mod calibration;
+mod linear;
 mod matrix;
 mod metrics;
 mod neighbours;
 mod projection;
 mod splits;
+mod tfidf;
 
+pub use calibration::{Isotonic, Platt, logistic};
+pub use linear::{LinearModel, LinearOptions};
 pub use matrix::{DenseMatrix, SparseMatrix, SparseRow};
 pub use metrics::{
     Bins, Confusion, ReliabilityBin, average_precision, best_threshold, brier, log_loss, reliability, roc_auc,
@@ -16,3 +21,4 @@ pub use metrics::{
 pub use neighbours::{InvertedIndex, Neighbour};
 pub use projection::{Projection, johnson_lindenstrauss_dimension};
 pub use splits::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};
+pub use tfidf::{Idf, TermWeight};
