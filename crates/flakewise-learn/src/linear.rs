@@ -315,3 +315,80 @@ fn scalar(left: &[f64], right: &[f64]) -> f64 {
 fn moved(from: &[f64], share: f64, direction: &[f64]) -> Vec<f64> {
     from.iter().zip(direction).map(|(from, along)| from + share * along).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Forty rows, fifteen positive: what scikit-learn 1.9 was given.
+    fn example() -> (SparseMatrix, Vec<bool>, Vec<f64>) {
+        let mut state = 777_u64;
+        let mut draw = |below: u64| {
+            state = (state * 1_103_515_245 + 12345) % (1 << 31);
+            u16::try_from((state >> 16) % below).unwrap()
+        };
+        let mut rows = SparseMatrix::new(6);
+        let mut labels = Vec::new();
+        for _ in 0..40 {
+            let values: Vec<f32> = (0..6).map(|_| f32::from(draw(4) % 3)).collect();
+            labels.push(values[0] + values[1] - values[2] + f32::from(draw(3)) > 2.0);
+            rows.push((0..6).zip(values).filter(|&(_, value)| value > 0.0));
+        }
+        (rows, labels, (0..40).map(|row| 1.0 + f64::from(row % 3)).collect())
+    }
+
+    fn check(model: &LinearModel, weights: [f32; 6], bias: f32) {
+        for (weight, expected) in model.weights.iter().zip(weights) {
+            assert!((weight - expected).abs() < 2e-4, "{weight} is not {expected}");
+        }
+        assert!((model.bias - bias).abs() < 2e-4, "{} is not {bias}", model.bias);
+    }
+
+    #[test]
+    fn models_are_those_of_scikit_learn() {
+        let (rows, labels, weights) = example();
+        let options = LinearOptions { cost: 0.5, class_weights: [1.0, 2.0], row_weights: Some(&weights) };
+        let model = LinearModel::support_vectors(&rows, &labels, options, 1);
+        check(&model, [0.632_219, 0.772_034, -0.455_938, -0.084_322, -0.081_163, 0.053_599], -0.951_965);
+        let model = LinearModel::logistic_regression(&rows, &labels, options);
+        check(&model, [1.487_337, 1.643_438, -0.841_006, -0.054_109, -0.080_247, 0.025_398], -2.203_902);
+    }
+
+    #[test]
+    fn a_weight_of_two_is_the_row_twice() {
+        let (rows, labels, _) = example();
+        let twice: Vec<usize> = (0..40).flat_map(|row| vec![row; 1 + row % 2]).collect();
+        let weights: Vec<f64> = (0..40).map(|row| 1.0 + f64::from(row % 2)).collect();
+        let weighted = LinearOptions { row_weights: Some(&weights), ..LinearOptions::default() };
+        let (more, more_labels) =
+            (rows.select(&twice), twice.iter().map(|&row| labels[row]).collect::<Vec<_>>());
+        let plain = LinearOptions::default();
+        for (left, right) in [
+            (
+                LinearModel::support_vectors(&rows, &labels, weighted, 1),
+                LinearModel::support_vectors(&more, &more_labels, plain, 2),
+            ),
+            (
+                LinearModel::logistic_regression(&rows, &labels, weighted),
+                LinearModel::logistic_regression(&more, &more_labels, plain),
+            ),
+        ] {
+            check(&left, right.weights.try_into().unwrap(), right.bias);
+        }
+    }
+
+    #[test]
+    fn one_class_and_no_rows_are_learnt_from() {
+        let (rows, ..) = example();
+        let all = [true; 40];
+        let options = LinearOptions::default().balanced(&all);
+        for model in [
+            LinearModel::support_vectors(&rows, &all, options, 1),
+            LinearModel::logistic_regression(&rows, &all, options),
+        ] {
+            assert!(model.decisions(&rows).iter().all(|&decision| decision > 0.0));
+        }
+        let nothing = LinearModel::support_vectors(&SparseMatrix::new(6), &[], LinearOptions::default(), 1);
+        assert_eq!(nothing, LinearModel { weights: vec![0.0; 6], bias: 0.0 });
+    }
+}
