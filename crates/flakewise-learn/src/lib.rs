@@ -3,15 +3,23 @@
 //! Everything that draws at random takes a seed, and gives the same result on
 //! any number of threads.
 
+mod bins;
+mod boosting;
 mod calibration;
+mod grow;
+mod histogram;
 mod linear;
 mod matrix;
 mod metrics;
 mod neighbours;
 mod projection;
+mod random;
 mod splits;
 mod tfidf;
+mod tree;
 
+pub use bins::Table;
+pub use boosting::{Booster, BoostingOptions};
 pub use calibration::{Isotonic, Platt, logistic};
 pub use linear::{LinearModel, LinearOptions};
 pub use matrix::{DenseMatrix, SparseMatrix, SparseRow};
@@ -22,3 +30,4 @@ pub use neighbours::{InvertedIndex, Neighbour};
 pub use projection::{Projection, johnson_lindenstrauss_dimension};
 pub use splits::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};
 pub use tfidf::{Idf, TermWeight};
+pub use tree::{Node, Tree, TreeError};

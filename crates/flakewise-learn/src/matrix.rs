@@ -172,6 +172,11 @@ impl DenseMatrix {
         &self.values[row * self.columns..][..self.columns]
     }
 
+    /// So many rows from `start` on, row after row.
+    pub(crate) fn block(&self, start: usize, rows: usize) -> &[f32] {
+        &self.values[start * self.columns..][..rows * self.columns]
+    }
+
     /// The given rows, in that order.
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
