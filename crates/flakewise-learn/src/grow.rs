@@ -240,22 +240,11 @@ struct Search {
 
 impl Search {
     fn column(&mut self, place: &Place, column: &BinnedColumn, histogram: &Histogram) {
-        let bins = histogram.bins(place, column.bins());
-        let mut filled = [Sums::default(); 256];
-        let bins = match place.default {
-            None => bins,
-            Some(default) => {
-                let mut rest = self.total;
-                bins.iter().for_each(|&sums| rest -= sums);
-                // Most sparse columns are the same in all rows of a small leaf.
-                if rest.count() == self.total.count() {
-                    return;
-                }
-                filled[..bins.len()].copy_from_slice(bins);
-                filled[usize::from(default)] = rest;
-                &filled[..bins.len()]
-            }
-        };
+        let bins = histogram.bins(place);
+        // Most sparse columns are the same in all rows of a small leaf.
+        if place.default.is_some_and(|default| bins[default].count() == self.total.count()) {
+            return;
+        }
         let (values, missing) = bins.split_at(column.value_bins());
         match missing.first() {
             Some(&missing) if missing.count() > 0 => {

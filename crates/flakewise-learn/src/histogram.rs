@@ -112,9 +112,10 @@ pub(crate) struct Layout {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) column: usize,
-    pub(crate) start: usize,
-    /// The bin that is not summed up: it has what the others leave.
-    pub(crate) default: Option<u8>,
+    start: usize,
+    bins: usize,
+    /// The bin that is not summed up row by row: it has what the others leave.
+    pub(crate) default: Option<usize>,
 }
 
 /// Sums for every bin.
@@ -140,7 +141,7 @@ impl Layout {
             let mut bytes = vec![[0; GROUP]; rows];
             for (lane, (column, bins)) in group.iter().enumerate() {
                 let start = groups.len() * GROUP * SLOTS + lane * SLOTS;
-                places.push(Place { column: *column, start, default: None });
+                places.push(Place { column: *column, start, bins: columns[*column].bins(), default: None });
                 bytes.iter_mut().zip(*bins).for_each(|(bytes, &bin)| bytes[lane] = bin);
             }
             groups.push(bytes);
@@ -149,8 +150,9 @@ impl Layout {
         let mut starts = vec![0_u32; rows + 1];
         let mut sparse_slots = 0;
         for (column, default, entries) in &sparse {
-            places.push(Place { column: *column, start: first + sparse_slots, default: Some(*default) });
-            sparse_slots += columns[*column].bins();
+            let (start, bins) = (first + sparse_slots, columns[*column].bins());
+            places.push(Place { column: *column, start, bins, default: Some(usize::from(*default)) });
+            sparse_slots += bins;
             entries.iter().for_each(|entry| starts[entry.0 as usize + 1] += 1);
         }
         for row in 0..rows {
@@ -190,10 +192,20 @@ impl Layout {
         } else {
             self.groups.iter().zip(dense.chunks_mut(GROUP * SLOTS)).for_each(sum_group);
         }
-        if self.sparse_slots > 0 {
-            for (&row, &sums) in rows.iter().zip(sums) {
-                let span = self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize;
-                self.slots[span].iter().for_each(|&slot| sparse[slot as usize] += sums);
+        if self.sparse_slots == 0 {
+            return;
+        }
+        let mut total = Sums::default();
+        for (&row, &sums) in rows.iter().zip(sums) {
+            total += sums;
+            let span = self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize;
+            self.slots[span].iter().for_each(|&slot| sparse[slot as usize] += sums);
+        }
+        for place in &self.places {
+            if let Some(default) = place.default {
+                let mut rest = total;
+                histogram.bins(place).iter().for_each(|&sums| rest -= sums);
+                histogram.0[place.start + default] = rest;
             }
         }
     }
@@ -201,8 +213,8 @@ impl Layout {
 
 impl Histogram {
     /// The bins of a column.
-    pub(crate) fn bins(&self, place: &Place, bins: usize) -> &[Sums] {
-        &self.0[place.start..][..bins]
+    pub(crate) fn bins(&self, place: &Place) -> &[Sums] {
+        &self.0[place.start..][..place.bins]
     }
 
     /// Takes away the rows of another histogram.
