@@ -151,7 +151,7 @@ impl Booster {
         }
         for (index, tree) in self.trees.iter().enumerate() {
             let output = index % self.base.len();
-            tree.add_contributions(row, 1.0, &mut sums[output * stride..][..stride]);
+            tree.add_contributions(row, &mut sums[output * stride..][..stride]);
         }
         sums
     }
@@ -164,7 +164,7 @@ impl Booster {
         scores.par_chunks_mut(BLOCK * outputs).enumerate().for_each(|(block, scores)| {
             let rows = matrix.block(block * BLOCK, scores.len() / outputs);
             for (index, tree) in self.trees.iter().enumerate() {
-                tree.add_values(rows, self.columns, 1.0, &mut scores[index % outputs..], outputs);
+                tree.add_values(rows, self.columns, &mut scores[index % outputs..], outputs);
             }
         });
         scores
@@ -184,7 +184,7 @@ impl Booster {
                     .for_each(|(column, value)| row[column as usize] = value);
             }
             for (index, tree) in self.trees.iter().enumerate() {
-                tree.add_values(&rows, self.columns, 1.0, &mut scores[index % outputs..], outputs);
+                tree.add_values(&rows, self.columns, &mut scores[index % outputs..], outputs);
             }
         });
         scores

@@ -193,7 +193,9 @@ impl<'a> Grower<'a> {
             Bins::Dense(bins) => bins,
             Bins::Sparse { default, entries } => {
                 self.marks.fill(*default);
-                entries.iter().for_each(|&(row, bin)| self.marks[row as usize] = bin);
+                for &(row, bin) in entries {
+                    self.marks[row as usize] = bin;
+                }
                 &self.marks
             }
         };

@@ -127,12 +127,12 @@ impl Layout {
     #[expect(clippy::cast_possible_truncation, reason = "entries and slots are counted in 32 bits")]
     pub(crate) fn new(columns: &[BinnedColumn], used: &[usize], rows: usize) -> Self {
         let mut dense: Vec<(usize, &[u8])> = Vec::new();
-        let mut sparse: Vec<(usize, u8, &[(u32, u8)])> = Vec::new();
+        let mut sparse = Vec::new();
         for &column in used {
             match &columns[column].bins {
                 _ if columns[column].bins() < 2 => {}
                 Bins::Dense(bins) => dense.push((column, bins)),
-                Bins::Sparse { default, entries } => sparse.push((column, *default, entries)),
+                Bins::Sparse { default, entries } => sparse.push((column, *default, entries.as_slice())),
             }
         }
         let mut places = Vec::with_capacity(dense.len() + sparse.len());

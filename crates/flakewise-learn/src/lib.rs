@@ -6,6 +6,8 @@
 mod bins;
 mod boosting;
 mod calibration;
+mod classify;
+mod forest;
 mod grow;
 mod histogram;
 mod linear;
@@ -21,6 +23,7 @@ mod tree;
 pub use bins::Table;
 pub use boosting::{Booster, BoostingOptions};
 pub use calibration::{Isotonic, Platt, logistic};
+pub use forest::{ColumnShare, Forest, ForestOptions, Splits, balanced_weights};
 pub use linear::{LinearModel, LinearOptions};
 pub use matrix::{DenseMatrix, SparseMatrix, SparseRow};
 pub use metrics::{

@@ -155,57 +155,53 @@ impl Tree {
         self.value_of(index)
     }
 
-    /// Adds the numbers of every row to `sums`, which has a row for each, times
-    /// `factor`. `rows` is row after row of so many columns.
-    pub(crate) fn add_values(
-        &self,
-        rows: &[f32],
-        columns: usize,
-        factor: f32,
-        sums: &mut [f32],
-        stride: usize,
-    ) {
+    /// Adds the numbers of every row to `sums`, in which the numbers of two rows
+    /// are `stride` apart. `rows` is row after row of so many columns.
+    pub(crate) fn add_values(&self, rows: &[f32], columns: usize, sums: &mut [f32], stride: usize) {
         let outputs = self.outputs();
-        let mut leaves = [0; LANES];
         for (rows, sums) in rows.chunks(LANES * columns).zip(sums.chunks_mut(LANES * stride)) {
-            let count = rows.len() / columns;
-            self.walk(rows, columns, &mut leaves[..count]);
-            for (&leaf, sums) in leaves[..count].iter().zip(sums.chunks_mut(stride)) {
-                for (sum, value) in sums.iter_mut().zip(&self.values[leaf as usize * outputs..][..outputs]) {
-                    *sum += factor * value;
-                }
+            let leaves = self.leaves(rows, columns);
+            for (leaf, sums) in leaves.into_iter().zip(sums.chunks_mut(stride)) {
+                let values = &self.values[leaf as usize * outputs..][..outputs];
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             }
         }
     }
 
-    /// Finds the leaf of each row.
-    fn walk(&self, rows: &[f32], columns: usize, leaves: &mut [u32]) {
-        leaves.fill(0);
-        let mut going = !self.nodes[0].is_leaf();
-        while going {
-            going = false;
-            for (row, at) in rows.chunks_exact(columns).zip(leaves.iter_mut()) {
-                let node = &self.nodes[*at as usize];
-                let value = row[node.feature as usize];
+    /// The leaf of each row. Where there are fewer rows than lanes, the other
+    /// lanes repeat the first.
+    fn leaves(&self, rows: &[f32], columns: usize) -> [u32; LANES] {
+        let nodes = self.nodes.as_slice();
+        let lanes: [&[f32]; LANES] = std::array::from_fn(|lane| {
+            rows.get(lane * columns..(lane + 1) * columns).unwrap_or(&rows[..columns])
+        });
+        let mut places = [0_u32; LANES];
+        loop {
+            let mut going = 0;
+            for lane in 0..LANES {
+                let node = nodes[places[lane] as usize];
+                let value = lanes[lane][node.feature as usize];
                 let right = !((value <= node.threshold) | (value.is_nan() & node.missing_left));
-                let leaf = node.left == 0;
                 let next = node.left + u32::from(right);
-                *at = if leaf { *at } else { next };
-                going |= !leaf;
+                places[lane] = if node.left == 0 { places[lane] } else { next };
+                going |= node.left;
+            }
+            if going == 0 {
+                return places;
             }
         }
     }
 
-    /// Adds to `sums` what each step on a row's way changed, times `factor`: for
-    /// each output a number for each column, and last what the root says.
+    /// Adds to `sums` what each step on a row's way changed: for each output a
+    /// number for each column, and last what the root says.
     ///
     /// This is the attribution by Saabas: quick, and adds up to the prediction,
     /// but credits the columns near the leaf more than their fair share.
-    pub(crate) fn add_contributions(&self, row: &[f32], factor: f32, sums: &mut [f32]) {
+    pub(crate) fn add_contributions(&self, row: &[f32], sums: &mut [f32]) {
         let outputs = self.outputs();
         let stride = row.len() + 1;
         for (output, value) in self.value_of(0).iter().enumerate() {
-            sums[output * stride + row.len()] += factor * value;
+            sums[output * stride + row.len()] += value;
         }
         let mut index = 0;
         while !self.nodes[index].is_leaf() {
@@ -213,7 +209,7 @@ impl Tree {
             let next = self.nodes[index].child(row[feature]);
             for output in 0..outputs {
                 let change = self.value_of(next)[output] - self.value_of(index)[output];
-                sums[output * stride + feature] += factor * change;
+                sums[output * stride + feature] += change;
             }
             index = next;
         }
