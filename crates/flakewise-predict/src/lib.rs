@@ -6,10 +6,12 @@
 
 mod category;
 mod example;
+mod features;
 mod model;
 mod prediction;
 
 pub use category::Category;
 pub use example::Example;
+pub use features::{Features, NUMBERS};
 pub use model::{Expectation, Model, ModelCard, ModelError, TrainOptions};
 pub use prediction::{CategoryGuess, Familiarity, Prediction, Reason};
