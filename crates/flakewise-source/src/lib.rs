@@ -15,6 +15,7 @@ mod piece;
 mod python;
 mod source_test;
 mod tree;
+mod walk;
 
 pub use file::read_source;
 pub use fragment::read_fragment;
@@ -22,3 +23,4 @@ pub use language::may_hold_tests;
 pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };
+pub use walk::{SourcePath, list_files, load_file, read_tree};

@@ -1,0 +1,152 @@
+//! Source that means harm.
+
+use flakewise_source::{Language, SourceFile, read_fragment, read_source};
+use proptest::prelude::*;
+
+use crate::support::{java, names, python};
+
+/// What must hold of any file.
+fn check(file: &SourceFile) {
+    for test in &file.tests {
+        let helpers = test.helpers.iter().map(AsRef::as_ref);
+        for piece in [&test.body].into_iter().chain(test.context.iter()).chain(helpers) {
+            let mut end = 0;
+            for token in &piece.tokens {
+                assert!(token.span.start >= end && token.span.start < token.span.end);
+                assert!(piece.text.get(token.span.start as usize..token.span.end as usize).is_some());
+                end = token.span.end;
+            }
+        }
+        assert!(test.line <= test.end_line);
+        assert!((0.0..=100.0).contains(&test.metrics.maintainability));
+        assert!(test.metrics.halstead_volume.is_finite());
+    }
+}
+
+fn check_bytes(bytes: &[u8]) {
+    for (path, language) in [("test_a.py", Language::Python), ("ATest.java", Language::Java)] {
+        check(&read_source(path, language, bytes));
+    }
+    let text = String::from_utf8_lossy(bytes);
+    read_fragment(Language::Java, &text, Some(&text), &text, &text);
+    read_fragment(Language::Python, &text, Some(&text), &text, &text);
+}
+
+const JAVA: &str =
+    include_str!("../../../../testdata/suites/surefire/src/test/java/com/acme/orders/OrdersTest.java");
+const PYTHON: &str = include_str!("../../../../testdata/suites/pytest/tests/test_orders.py");
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_read(mut bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        bytes.extend_from_slice(b"\n@Test test");
+        check_bytes(&bytes);
+    }
+
+    #[test]
+    fn mutated_files_are_read(
+        python in any::<bool>(),
+        cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3u8), 1..8),
+    ) {
+        let mut bytes = if python { PYTHON } else { JAVA }.as_bytes().to_vec();
+        for (from, to, what) in cuts {
+            let from = from.index(bytes.len());
+            let to = (from + to.index(40)).min(bytes.len());
+            match what {
+                0 => drop(bytes.drain(from..to)),
+                1 => {
+                    let copy = bytes[from..to].to_vec();
+                    let at = bytes.len() / 2;
+                    drop(bytes.splice(at..at, copy));
+                }
+                _ => bytes[from] ^= 0x28,
+            }
+        }
+        bytes.extend_from_slice(b"\n// @Test test");
+        check_bytes(&bytes);
+    }
+}
+
+#[test]
+fn deep_nesting_overflows_no_stack() {
+    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(10_000), close.repeat(10_000));
+    for nest in [
+        deep("(", ")"),
+        deep("{", "}"),
+        deep("[", "]"),
+        deep("if (a) {", "}"),
+        deep("x.a(", ")"),
+        deep("-", ""),
+        deep("a.b().", ""),
+        deep("new A() { void f() {", "}}"),
+        deep("class A {", "}"),
+        deep("\"", ""),
+        deep("<", ">"),
+    ] {
+        let file = java(&format!("class ATest {{ @Test void one() {{ {nest}; }} @Test void two() {{}} }}"));
+        check(&file);
+        let file = python(&format!("def test_one():\n    x = {nest}\n\ndef test_two():\n    pass\n"));
+        check(&file);
+    }
+    let mut indented = String::new();
+    for depth in 0..1_000 {
+        indented.push_str(&format!("{}if x:\n", " ".repeat(depth)));
+    }
+    check(&python(&format!("def test_one(): pass\n{indented}{}pass\n", " ".repeat(1_000))));
+}
+
+#[test]
+fn deep_classes_are_looked_into_so_far() {
+    let file = java(&format!(
+        "{}@Test void deep() {{}}{}",
+        "class A { @Test void one() {} @Nested ".repeat(1_000),
+        "}".repeat(1_000)
+    ));
+    assert_eq!(file.tests.len(), 32);
+}
+
+#[test]
+fn many_tests_and_many_heirs_are_bounded() {
+    let methods: String =
+        (0..3_000).map(|at| format!("@Test public void t{at}() {{ f({at}); }}\n")).collect();
+    let heirs: String = (0..3_000).map(|at| format!("class H{at} extends Base {{}}\n")).collect();
+    let file = java(&format!("abstract class Base {{ {methods} }}\n{heirs}"));
+    check(&file);
+    assert_eq!(file.tests.len(), 9_000);
+    assert!(file.issues[0].text.contains("too many tests"));
+    // Each class has the whole context, which so grows with the square.
+    let imports = "import a.b.C;\n".repeat(2_000);
+    let classes: String = (0..2_000).map(|at| format!("class T{at} {{ @Test void x() {{}} }}\n")).collect();
+    let file = java(&format!("{imports}{classes}"));
+    let pieces: usize = file.tests.iter().map(|test| test.context.len()).sum();
+    assert!(pieces <= 110_000, "{pieces}");
+}
+
+#[test]
+fn circles_of_classes_and_calls_end() {
+    let file = java(
+        "class A extends B { @Test void one() { f(); } void f() { g(); } } class B extends A { void g() { f(); } }",
+    );
+    assert_eq!(names(&file), ["A::one", "B::one"]);
+    let file = python("class TestA(TestB):\n  def test_a(self): self.test_a()\nclass TestB(TestA): pass\n");
+    assert_eq!(names(&file), ["TestA::test_a", "TestB::test_a"]);
+    let file = python("@fixture\ndef a(b): pass\n@fixture\ndef b(a): pass\ndef test_one(a): pass\n");
+    assert_eq!(file.tests[0].context.len(), 2);
+}
+
+#[test]
+fn long_pieces_are_cut() {
+    let file = java(&format!("class A {{ @Test void one() {{ {} }} }}", "é();".repeat(100_000)));
+    let body = &file.tests[0].body;
+    assert!(body.text.len() <= 64 << 10);
+    check(&file);
+}
+
+#[test]
+fn a_file_that_is_not_utf_8_is_read() {
+    let file = read_source("test_a.py", Language::Python, b"def test_one():\n    x = '\xff'\n");
+    assert_eq!(names(&file), ["test_one"]);
+    assert_eq!(file.issues.len(), 1);
+}

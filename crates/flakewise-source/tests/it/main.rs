@@ -1,0 +1,9 @@
+//! What the crate does, seen from outside.
+
+mod fragment;
+mod hostile;
+mod ids;
+mod java;
+mod python;
+mod support;
+mod walk;

@@ -1,0 +1,34 @@
+//! Shorter ways to say what a file holds.
+
+use flakewise_source::{Language, PieceKind, SourceFile, SourceTest, read_source};
+
+pub(crate) fn java(source: &str) -> SourceFile {
+    read_source("src/test/java/org/acme/CartTest.java", Language::Java, source.as_bytes())
+}
+
+pub(crate) fn python(source: &str) -> SourceFile {
+    read_source("tests/test_cart.py", Language::Python, source.as_bytes())
+}
+
+/// The classes and names of a file's tests.
+pub(crate) fn names(file: &SourceFile) -> Vec<String> {
+    let name = |test: &SourceTest| {
+        let mut parts = test.id.class_path();
+        parts.push(test.id.name());
+        parts.join("::")
+    };
+    file.tests.iter().map(name).collect()
+}
+
+pub(crate) fn find<'a>(file: &'a SourceFile, name: &str) -> &'a SourceTest {
+    file.tests.iter().find(|test| test.id.name() == name).expect("a test of this name")
+}
+
+/// The names of what stands around a test.
+pub(crate) fn context(test: &SourceTest, kind: PieceKind) -> Vec<&str> {
+    test.context.iter().filter(|piece| piece.kind == kind).map(|piece| piece.name.as_str()).collect()
+}
+
+pub(crate) fn helpers(test: &SourceTest) -> Vec<&str> {
+    test.helpers.iter().map(|piece| piece.name.as_str()).collect()
+}
