@@ -14,7 +14,7 @@ use crate::metrics::{count_modules, measure};
 use crate::piece::Scissors;
 use crate::tree::{At, Tree};
 use crate::{Call, Framework, Issue, Piece, PieceKind, SourceTest, TokenKind};
-use outline::{Class, Method, Outline};
+use outline::{Class, Method, Outline, declared_name};
 
 const SCHEME: &str = "junit";
 
@@ -38,16 +38,18 @@ pub(crate) fn read(tree: &Tree<'_>, issues: &mut Vec<Issue>) -> Vec<SourceTest> 
         let context: Arc<[Piece]> = file.context(class, &mut scissors).into();
         let prefix = file.prefix(class);
         for (method, framework) in found {
-            let Method { at, name, .. } = file.outline.methods[method];
-            let body = scissors.piece(tree, PieceKind::Test, name, at);
+            let Method { at, after, name, .. } = file.outline.methods[method];
+            let bytes = tree.span(at).start..tree.span(after - 1).end;
+            let text = tree.text.get(bytes.start as usize..bytes.end as usize).unwrap_or_default();
+            let body = scissors.stretch(tree, PieceKind::Test, name, at..after, bytes);
             let helpers = file.helpers(class, &body, name, &mut scissors, &mut pieces);
-            let metrics = measure(tree, tree.subtree(at), &body, count_modules(&body, &modules));
+            let metrics = measure(tree, at..after, &body, count_modules(&body, &modules));
             let line = tree.line(at);
             tests.push(SourceTest {
                 id: prefix.test(name, None),
                 framework,
                 line,
-                end_line: line + u32::try_from(tree.text(at).matches('\n').count()).unwrap_or(0),
+                end_line: line + u32::try_from(text.matches('\n').count()).unwrap_or(0),
                 body,
                 context: Arc::clone(&context),
                 helpers,
@@ -269,7 +271,7 @@ impl<'t, 'a> JavaFile<'t, 'a> {
         let end = if body < tree.after(Tree::ROOT) { tree.span(body).start } else { tree.span(at).end };
         context.push(scissors.stretch(tree, PieceKind::Class, name, at..body, start..end.max(start)));
         for field in fields {
-            let name = field_name(tree, *field);
+            let name = declared_name(tree, *field);
             context.push(scissors.piece(tree, PieceKind::Field, name, *field));
         }
         if !set_up {
@@ -422,12 +424,4 @@ fn role(method: &Method<'_>) -> Role {
         "tearDown" | "tearDownAfterClass" if method.parameters == 0 => Role::TearDown,
         _ => Role::Other,
     }
-}
-
-/// The first name that a field declares.
-fn field_name<'a>(tree: &Tree<'a>, field: At) -> &'a str {
-    let declarator = tree.named_children(field).find(|at| {
-        tree.kind(*at) == Kind::Other && at + 1 < tree.after(*at) && tree.kind(at + 1) == Kind::Identifier
-    });
-    declarator.map_or("", |at| tree.text(at + 1))
 }

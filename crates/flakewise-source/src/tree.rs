@@ -47,26 +47,34 @@ impl<'a> Tree<'a> {
     /// is not read.
     pub(crate) fn parse(language: Language, text: &'a str) -> Option<Self> {
         let grammar = Grammar::of(language)?;
-        let bytes = text.as_bytes();
-        u32::try_from(bytes.len()).ok()?;
-        let mut reports = REPORTS_PER_FILE + bytes.len() / BYTES_PER_REPORT;
-        let tree = PARSER.with_borrow_mut(|parser| {
-            parser.set_language(&grammar.language).ok()?;
-            // Whatever an abandoned text left behind.
-            parser.reset();
-            let mut progress = |_: &tree_sitter::ParseState| {
-                reports -= 1;
-                if reports == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            parser.parse_with_options(
-                &mut |at, _| bytes.get(at..).unwrap_or_default(),
-                None,
-                Some(ParseOptions::new().progress_callback(&mut progress)),
-            )
-        })?;
+        let length = u32::try_from(text.len()).ok()?;
+        let tree = parse_steps(grammar, text)?;
         let broken = tree.root_node().has_error();
-        let mut nodes = Vec::with_capacity(bytes.len() / 3);
-        flatten(grammar, &mut tree.walk(), &mut nodes);
+        let mut nodes = Vec::with_capacity(text.len() / 3);
+        let parts = if broken && language == Language::Python { definitions(text) } else { Vec::new() };
+        if parts.len() < 2 {
+            flatten(grammar, &mut tree.walk(), Offset { byte: 0, line: 0 }, &mut nodes);
+            return Some(Self { text, language, nodes, broken });
+        }
+        // An open bracket makes one statement of all that follows. Parsed one
+        // by one, what follows is whole.
+        nodes.push(Node {
+            kind: Kind::Other,
+            literal: false,
+            start: 0,
+            end: length,
+            line: 0,
+            parent: 0,
+            after: 0,
+        });
+        let mut offset = Offset { byte: 0, line: 0 };
+        for part in parts {
+            let tree = parse_steps(grammar, part)?;
+            flatten(grammar, &mut tree.walk(), offset, &mut nodes);
+            offset.byte += part.len();
+            offset.line += part.matches('\n').count();
+        }
+        nodes[Self::ROOT].after = u32::try_from(nodes.len()).ok()?;
         Some(Self { text, language, nodes, broken })
     }
 
@@ -158,7 +166,54 @@ impl<'a> Tree<'a> {
     }
 }
 
-fn flatten(grammar: &Grammar, cursor: &mut TreeCursor<'_>, nodes: &mut Vec<Node>) {
+/// Where a text begins within another.
+#[derive(Clone, Copy)]
+struct Offset {
+    byte: usize,
+    line: usize,
+}
+
+/// Parses a text, or gives up after a number of steps that grows with it.
+fn parse_steps(grammar: &Grammar, text: &str) -> Option<tree_sitter::Tree> {
+    let bytes = text.as_bytes();
+    let mut reports = REPORTS_PER_FILE + bytes.len() / BYTES_PER_REPORT;
+    let mut progress = |_: &tree_sitter::ParseState| {
+        reports -= 1;
+        if reports == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    PARSER.with_borrow_mut(|parser| {
+        parser.set_language(&grammar.language).ok()?;
+        // Whatever an abandoned text left behind.
+        parser.reset();
+        parser.parse_with_options(
+            &mut |at, _| bytes.get(at..).unwrap_or_default(),
+            None,
+            Some(ParseOptions::new().progress_callback(&mut progress)),
+        )
+    })
+}
+
+/// Splits a Python file before each definition that is not indented.
+fn definitions(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    let mut decorated = false;
+    for line in text.split_inclusive('\n') {
+        let decorator = line.starts_with('@');
+        let definition = ["def ", "class ", "async def "].iter().any(|word| line.starts_with(word));
+        if (decorator || definition) && !decorated && at > start {
+            parts.push(&text[start..at]);
+            start = at;
+        }
+        decorated = decorator;
+        at += line.len();
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn flatten(grammar: &Grammar, cursor: &mut TreeCursor<'_>, offset: Offset, nodes: &mut Vec<Node>) {
     let position = |byte: usize| u32::try_from(byte).expect("longer texts are not parsed");
     let mut parent = 0;
     loop {
@@ -167,9 +222,9 @@ fn flatten(grammar: &Grammar, cursor: &mut TreeCursor<'_>, nodes: &mut Vec<Node>
         nodes.push(Node {
             kind: if node.is_error() { Kind::Error } else { grammar.kind(node.kind_id()) },
             literal: !node.is_named(),
-            start: position(node.start_byte()),
-            end: position(node.end_byte()),
-            line: position(node.start_position().row),
+            start: position(offset.byte + node.start_byte()),
+            end: position(offset.byte + node.end_byte()),
+            line: position(offset.line + node.start_position().row),
             parent,
             after: position(at + 1),
         });

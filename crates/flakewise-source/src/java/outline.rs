@@ -44,6 +44,8 @@ pub(super) struct Class<'a> {
 
 pub(super) struct Method<'a> {
     pub(super) at: At,
+    /// The node after it.
+    pub(super) after: At,
     pub(super) name: &'a str,
     pub(super) parameters: u32,
     pub(super) returns_nothing: bool,
@@ -120,8 +122,12 @@ impl<'a> Outline<'a> {
                 }
                 (Kind::Function, Some(owner)) => {
                     if let Some(method) = read_method(tree, at) {
-                        outline.classes[owner].methods.push(outline.methods.len());
+                        let start = outline.methods.len();
                         outline.methods.push(method);
+                        if tree.broken {
+                            outline.add_swallowed(tree, at);
+                        }
+                        outline.classes[owner].methods.extend(start..outline.methods.len());
                     }
                 }
                 (Kind::Field, Some(owner)) => outline.classes[owner].fields.push(at),
@@ -182,6 +188,33 @@ impl<'a> Outline<'a> {
         Some(class)
     }
 
+    /// Methods that follow one whose end is missing look like its variables:
+    /// `void name` with parameters that the parser could not place.
+    fn add_swallowed(&mut self, tree: &Tree<'a>, function: At) {
+        for at in function + 1..tree.after(function) {
+            let next = tree.after(at);
+            if tree.kind(at) != Kind::OtherStatement
+                || tree.child(at, Kind::VoidType).is_none()
+                || next >= tree.after(function)
+                || tree.kind(next) != Kind::Error
+            {
+                continue;
+            }
+            let Some(parameters) = tree.child(next, Kind::Parameters) else { continue };
+            if let Some(before) = self.methods.last_mut() {
+                before.after = at;
+            }
+            self.methods.push(Method {
+                at,
+                after: tree.after(function),
+                name: declared_name(tree, at),
+                parameters: count_parameters(tree, parameters),
+                returns_nothing: true,
+                modifiers: Modifiers::read(tree, at),
+            });
+        }
+    }
+
     pub(super) fn class(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
@@ -239,12 +272,25 @@ fn read_import<'a>(tree: &Tree<'a>, at: At) -> Option<Import<'a>> {
 
 fn read_method<'a>(tree: &Tree<'a>, at: At) -> Option<Method<'a>> {
     let parameters = tree.child(at, Kind::Parameters)?;
-    let count = tree.children(parameters).filter(|child| tree.kind(*child) == Kind::Parameter).count();
     Some(Method {
         at,
+        after: tree.after(at),
         name: tree.child(at, Kind::Identifier).map(|name| tree.text(name))?,
-        parameters: u32::try_from(count).unwrap_or(u32::MAX),
+        parameters: count_parameters(tree, parameters),
         returns_nothing: tree.child(at, Kind::VoidType).is_some(),
         modifiers: Modifiers::read(tree, at),
     })
+}
+
+fn count_parameters(tree: &Tree<'_>, parameters: At) -> u32 {
+    let count = tree.children(parameters).filter(|child| tree.kind(*child) == Kind::Parameter).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The first name that a field or a variable declares.
+pub(super) fn declared_name<'a>(tree: &Tree<'a>, declaration: At) -> &'a str {
+    let declarator = tree.named_children(declaration).find(|at| {
+        tree.kind(*at) == Kind::Other && at + 1 < tree.after(*at) && tree.kind(at + 1) == Kind::Identifier
+    });
+    declarator.map_or("", |at| tree.text(at + 1))
 }

@@ -149,8 +149,12 @@ fn a_broken_function_leaves_the_others() {
              class TestCart:\n    def test_three(self):\n        assert 3\n"
         ));
         let names = names(&file);
-        assert!(names.contains(&"test_one".to_owned()), "{broken:?}: {names:?}");
-        assert!(names.contains(&"TestCart::test_three".to_owned()), "{broken:?}: {names:?}");
+        for name in ["test_one", "test_two", "TestCart::test_three"] {
+            assert!(names.contains(&name.to_owned()), "{name} is lost after {broken:?}: {names:?}");
+        }
+        let line = file.tests.iter().find(|test| test.id.name() == "test_two").map(|test| test.line);
+        let expected = 5 + broken.matches('\n').count();
+        assert_eq!(line, u32::try_from(expected).ok());
         assert!(!file.issues.is_empty());
     }
 }
