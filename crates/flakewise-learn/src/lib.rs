@@ -14,6 +14,7 @@ mod linear;
 mod matrix;
 mod metrics;
 mod neighbours;
+mod projected;
 mod projection;
 mod random;
 mod splits;
@@ -30,6 +31,7 @@ pub use metrics::{
     Bins, Confusion, ReliabilityBin, average_precision, best_threshold, brier, log_loss, reliability, roc_auc,
 };
 pub use neighbours::{InvertedIndex, Neighbour};
+pub use projected::ProjectedIndex;
 pub use projection::{Projection, johnson_lindenstrauss_dimension};
 pub use splits::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};
 pub use tfidf::{Idf, TermWeight};

@@ -291,7 +291,7 @@ fn product(left: &[f32], right: &[f32]) -> f32 {
 }
 
 /// Sorted, nearest first, equals by number, and cut.
-fn keep_nearest(found: &mut Vec<Neighbour>, k: usize) {
+pub(crate) fn keep_nearest(found: &mut Vec<Neighbour>, k: usize) {
     let order = |left: &Neighbour, right: &Neighbour| {
         right.similarity.partial_cmp(&left.similarity).expect("numbers").then(left.row.cmp(&right.row))
     };

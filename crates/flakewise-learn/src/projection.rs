@@ -83,10 +83,15 @@ impl Projection {
         projected
     }
 
+    /// The dimensions a column goes to, each with its sign.
+    pub(crate) fn column(&self, column: u32) -> &[(u32, f32)] {
+        let column = column as usize;
+        &self.places[self.starts[column] as usize..self.starts[column + 1] as usize]
+    }
+
     fn add_up(&self, row: SparseRow<'_>, sums: &mut Sums) {
         for (column, value) in row.iter() {
-            let span = self.starts[column as usize] as usize..self.starts[column as usize + 1] as usize;
-            for &(dimension, sign) in &self.places[span] {
+            for &(dimension, sign) in self.column(column) {
                 sums.values[dimension as usize] += sign * value;
                 sums.met[dimension as usize / 64] |= 1 << (dimension % 64);
             }
