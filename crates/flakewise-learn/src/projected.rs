@@ -61,7 +61,11 @@ impl ProjectedIndex {
             }
         }
         rows.sort_by_key(|(first, split)| (split.square, *first));
-        let blocks = rows.chunks(BLOCK).map(|rows| Block::new(rows, projection.dimensions())).collect();
+        let mut blocks = Vec::new();
+        while !rows.is_empty() {
+            let later = rows.split_off(rows.len().min(BLOCK));
+            blocks.push(Block::new(std::mem::replace(&mut rows, later), projection.dimensions()));
+        }
         Self { projection, common, blocks, next_alike }
     }
 
@@ -172,6 +176,14 @@ impl Split {
     }
 }
 
+impl Split {
+    /// What a query multiplies the counts, and the products, of rows by, for
+    /// every common column.
+    fn multipliers(&self) -> impl Iterator<Item = [i16; 2]> + '_ {
+        self.rare_products.iter().zip(&self.common).map(|(&rare, &common)| [wrap(rare), wrap(common)])
+    }
+}
+
 /// A projected row while it is added up. A bit for each dimension met gives
 /// them back in order.
 struct Sums {
@@ -242,43 +254,32 @@ struct Block {
     /// The first row that is like it.
     firsts: Vec<u32>,
     /// For every common column the counts, and the products, of all rows.
-    common: Vec<[Vec<i16>; 2]>,
-    /// For every dimension where its lists start: rows with 1 and with -1
-    /// there, in the rare part.
-    starts: Vec<[u32; 3]>,
+    common: Vec<[Vec<[i16; PAGE]>; 2]>,
+    /// For every dimension, and once more at the end, where its lists start:
+    /// rows with 1 there in the rare part, with -1, where these end, and rows
+    /// with other values.
+    starts: Vec<[u32; 4]>,
     ones: Vec<u16>,
-    /// For every dimension rows with other values.
-    others: Vec<Vec<(u16, i16)>>,
+    others: Vec<(u16, i16)>,
     /// The rows, projected: for those whose products do not fit.
     whole: Vec<Vec<(u16, i32)>>,
 }
 
 impl Block {
-    fn new(rows: &[(u32, Split)], dimensions: usize) -> Self {
-        let mut plus: Vec<Vec<u16>> = vec![Vec::new(); dimensions];
-        let mut minus = plus.clone();
-        let mut others = vec![Vec::new(); dimensions];
-        for (place, (_, row)) in rows.iter().enumerate() {
-            let place = u16::try_from(place).expect("a block is cut there");
-            for &(dimension, value) in &row.rare {
-                match value {
-                    1 => plus[usize::from(dimension)].push(place),
-                    -1 => minus[usize::from(dimension)].push(place),
-                    _ => others[usize::from(dimension)].push((place, wrap(value))),
+    fn new(rows: Vec<(u32, Split)>, dimensions: usize) -> Self {
+        let (starts, ones, others) = lists(&rows, dimensions);
+        let pages = |values: &dyn Fn(&Split) -> i32| {
+            let page = |page: &[(u32, Split)]| {
+                let mut filled = [0; PAGE];
+                for (place, (_, row)) in filled.iter_mut().zip(page) {
+                    *place = wrap(values(row));
                 }
-            }
-        }
-        let (mut starts, mut ones) = (Vec::new(), Vec::new());
-        for (plus, minus) in plus.iter().zip(&minus) {
-            let start = ones.len();
-            ones.extend(plus);
-            let middle = ones.len();
-            ones.extend(minus);
-            starts.push([start, middle, ones.len()].map(number));
-        }
-        let of = |values: &dyn Fn(&Split) -> i32| rows.iter().map(|(_, row)| wrap(values(row))).collect();
+                filled
+            };
+            rows.chunks(PAGE).map(page).collect()
+        };
         let common = (0..rows.first().map_or(0, |(_, row)| row.common.len()))
-            .map(|column| [of(&|row| row.common[column]), of(&|row| row.common_products[column])])
+            .map(|column| [pages(&|row| row.common[column]), pages(&|row| row.common_products[column])])
             .collect();
         Self {
             lengths: rows.iter().map(|(_, row)| root(row.square)).collect(),
@@ -288,7 +289,7 @@ impl Block {
             starts,
             ones,
             others,
-            whole: rows.iter().map(|(_, row)| row.whole.clone()).collect(),
+            whole: rows.into_iter().map(|(_, row)| row.whole).collect(),
         }
     }
 
@@ -302,14 +303,19 @@ impl Block {
         // Products with longer rows might not fit into sixteen bits.
         let longest = f32::from(i16::MAX) / length.max(1.0);
         let fitting = self.lengths.partition_point(|&length| length < longest);
-        for (page, products) in scratch.products[..fitting].chunks(PAGE).enumerate() {
+        // Rows of about the same length first: the nearest are mostly there.
+        let pages = fitting.div_ceil(PAGE);
+        let alike = self.lengths.partition_point(|&own| own < length * 0.9).min(fitting) / PAGE;
+        for page in (alike..pages).chain((0..alike).rev()) {
+            let start = page * PAGE;
+            let products = &scratch.products[start..fitting.min(start + PAGE)];
             // The first of a page is the shortest.
-            let needed = found.needed(length * self.lengths[page * PAGE]);
+            let needed = found.needed(length * self.lengths[start]);
             // Counting them all, rather than stopping at the first, goes by many at a time.
             if products.iter().map(|&product| u16::from(product >= needed)).sum::<u16>() > 0 {
-                for (place, &product) in products.iter().enumerate() {
-                    if product >= needed {
-                        offer(found, page * PAGE + place, i64::from(product));
+                for (row, &product) in (start..).zip(products) {
+                    if product >= needed && product >= found.needed(length * self.lengths[row]) {
+                        offer(found, row, i64::from(product));
                     }
                 }
             }
@@ -333,23 +339,33 @@ impl Block {
 
     /// The product of the query with every row, but for multiples of 2¹⁶.
     fn add_up(&self, query: &Split, products: &mut [i16; BLOCK]) {
-        products[..self.lengths.len()].fill(0);
-        for (place, [counts, whole_products]) in self.common.iter().enumerate() {
-            add_multiple(whole_products, wrap(query.common[place]), products);
-            add_multiple(counts, wrap(query.rare_products[place]), products);
+        let columns = self.common.iter().zip(query.multipliers());
+        let columns: Vec<(&[[i16; PAGE]], i16)> = columns
+            .flat_map(|([counts, products], [by_counts, by_products])| {
+                [(counts, by_counts), (products, by_products)]
+            })
+            .filter(|&(_, times)| times != 0)
+            .map(|(column, times)| (column.as_slice(), times))
+            .collect();
+        for (page, products) in
+            products.as_chunks_mut::<PAGE>().0[..self.lengths.len().div_ceil(PAGE)].iter_mut().enumerate()
+        {
+            let mut sums = [0_i16; PAGE];
+            for (column, times) in &columns {
+                for (sum, value) in sums.iter_mut().zip(&column[page]) {
+                    *sum = sum.wrapping_add(value.wrapping_mul(*times));
+                }
+            }
+            *products = sums;
         }
         for &(dimension, value) in &query.rare {
-            let [start, middle, end] = self.starts[usize::from(dimension)].map(|start| start as usize);
+            let [start, middle, end, others] =
+                self.starts[usize::from(dimension)].map(|start| start as usize);
             let value = wrap(value);
-            for &row in &self.ones[start..middle] {
-                let product = &mut products[usize::from(row)];
-                *product = product.wrapping_add(value);
-            }
-            for &row in &self.ones[middle..end] {
-                let product = &mut products[usize::from(row)];
-                *product = product.wrapping_sub(value);
-            }
-            for &(row, own) in &self.others[usize::from(dimension)] {
+            add_at(&self.ones[start..middle], value, products);
+            add_at(&self.ones[middle..end], value.wrapping_neg(), products);
+            let others_end = self.starts[usize::from(dimension) + 1][3] as usize;
+            for &(row, own) in &self.others[others..others_end] {
                 let product = &mut products[usize::from(row)];
                 *product = product.wrapping_add(own.wrapping_mul(value));
             }
@@ -357,11 +373,59 @@ impl Block {
     }
 }
 
-fn add_multiple(column: &[i16], times: i16, products: &mut [i16; BLOCK]) {
-    if times != 0 {
-        for (product, value) in products.iter_mut().zip(column) {
-            *product = product.wrapping_add(value.wrapping_mul(times));
+type Lists = (Vec<[u32; 4]>, Vec<u16>, Vec<(u16, i16)>);
+
+/// The lists of all dimensions, one after the other.
+fn lists(rows: &[(u32, Split)], dimensions: usize) -> Lists {
+    // Counted first, so that every list is written where it belongs.
+    let kind = |value: i32| match value {
+        1 => 0,
+        -1 => 1,
+        _ => 2,
+    };
+    let mut counts = vec![[0_u32; 3]; dimensions];
+    for &(dimension, value) in rows.iter().flat_map(|(_, row)| &row.rare) {
+        counts[usize::from(dimension)][kind(value)] += 1;
+    }
+    let (mut starts, mut ones, mut others) = (Vec::with_capacity(dimensions + 1), 0, 0);
+    for [plus, minus, other] in counts {
+        starts.push([ones, ones + plus, ones + plus + minus, others]);
+        ones += plus + minus;
+        others += other;
+    }
+    starts.push([ones, ones, ones, others]);
+    let mut next: Vec<[u32; 3]> =
+        starts.iter().map(|&[plus, minus, _, other]| [plus, minus, other]).collect();
+    let mut ones = vec![0; ones as usize];
+    let mut others = vec![(0, 0); others as usize];
+    for (place, (_, row)) in (0..).zip(rows) {
+        for &(dimension, value) in &row.rare {
+            let kind = kind(value);
+            let at = &mut next[usize::from(dimension)][kind];
+            if kind == 2 {
+                others[*at as usize] = (place, wrap(value));
+            } else {
+                ones[*at as usize] = place;
+            }
+            *at += 1;
         }
+    }
+    (starts, ones, others)
+}
+
+/// Adds a value at the given places. Eight places in one go: the loop itself
+/// would cost as much as the additions.
+fn add_at(places: &[u16], value: i16, products: &mut [i16; BLOCK]) {
+    let (eights, rest) = places.as_chunks::<8>();
+    for eight in eights {
+        for &place in eight {
+            let product = &mut products[usize::from(place)];
+            *product = product.wrapping_add(value);
+        }
+    }
+    for &place in rest {
+        let product = &mut products[usize::from(place)];
+        *product = product.wrapping_add(value);
     }
 }
 
@@ -375,7 +439,7 @@ struct Found {
 
 impl Found {
     fn new(k: usize) -> Self {
-        Self { k, nearest: Vec::with_capacity(4 * k), least: f32::NEG_INFINITY }
+        Self { k, nearest: Vec::with_capacity(2 * k), least: f32::NEG_INFINITY }
     }
 
     /// The least product that matters, if the lengths multiply to this or more.
@@ -387,7 +451,7 @@ impl Found {
     fn offer(&mut self, neighbour: Neighbour) {
         if neighbour.similarity >= self.least {
             self.nearest.push(neighbour);
-            if self.nearest.len() >= 4 * self.k {
+            if self.nearest.len() >= 2 * self.k {
                 self.cut();
             }
         }
@@ -442,6 +506,11 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::cast_possible_truncation, reason = "counts are whole numbers")]
+    fn integer(count: f32) -> i32 {
+        count as i32
+    }
+
     /// Cosines of projected rows, one by one.
     fn by_brute_force(
         counts: &SparseMatrix,
@@ -454,7 +523,7 @@ mod tests {
             let mut sums = vec![0; projection.dimensions()];
             for (column, count) in counts.row(row).iter() {
                 for &(dimension, sign) in projection.column(column) {
-                    sums[dimension as usize] += (count * sign) as i64;
+                    sums[dimension as usize] += i64::from(integer(count * sign));
                 }
             }
             projected.push(sums);
