@@ -120,9 +120,16 @@ pub struct SparseRow<'a> {
     pub values: &'a [f32],
 }
 
-impl SparseRow<'_> {
+impl<'a> SparseRow<'a> {
+    /// The first columns of it, at most so many.
+    #[must_use]
+    pub fn first(self, columns: usize) -> SparseRow<'a> {
+        let columns = columns.min(self.indices.len());
+        SparseRow { indices: &self.indices[..columns], values: &self.values[..columns] }
+    }
+
     /// Columns with their values.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, f32)> + '_ {
+    pub fn iter(self) -> impl Iterator<Item = (u32, f32)> + use<'a> {
         self.indices.iter().copied().zip(self.values.iter().copied())
     }
 
