@@ -56,11 +56,24 @@ pub(crate) struct Classify<'a> {
     rows: Vec<u32>,
     /// The columns in the order in which they were drawn last.
     order: Vec<u32>,
+    /// The class and the weight of each row of the node at hand.
+    members: Vec<(u32, f32)>,
+    /// One column of the node at hand: values, or ranks with places.
+    gathered: Vec<f32>,
     keys: Vec<u64>,
     moved: Vec<u32>,
     nodes: Vec<Node>,
     covers: Vec<f32>,
     values: Vec<f32>,
+}
+
+/// A node that may be split.
+struct Open {
+    node: usize,
+    span: Range<usize>,
+    depth: usize,
+    /// The weight of each class.
+    classes: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -69,56 +82,6 @@ struct Split {
     column: usize,
     threshold: f32,
     missing_left: bool,
-}
-
-/// The weights of each class on both sides of a split, and of their squares.
-struct Sides {
-    left: Vec<f64>,
-    right: Vec<f64>,
-    left_weight: f64,
-    right_weight: f64,
-    left_squares: f64,
-    right_squares: f64,
-}
-
-impl Sides {
-    /// All on the right side.
-    fn new(classes: &[f64]) -> Self {
-        Self {
-            left: vec![0.0; classes.len()],
-            right: classes.to_vec(),
-            left_weight: 0.0,
-            right_weight: classes.iter().sum(),
-            left_squares: 0.0,
-            right_squares: classes.iter().map(|weight| weight * weight).sum(),
-        }
-    }
-
-    fn restart(&mut self, classes: &[f64]) {
-        self.left.fill(0.0);
-        self.right.copy_from_slice(classes);
-        self.left_weight = 0.0;
-        self.right_weight = classes.iter().sum();
-        self.left_squares = 0.0;
-        self.right_squares = classes.iter().map(|weight| weight * weight).sum();
-    }
-
-    /// Moves a row to the left side.
-    fn move_left(&mut self, class: u32, weight: f32) {
-        let (class, weight) = (class as usize, f64::from(weight));
-        self.left_squares += weight * (2.0 * self.left[class] + weight);
-        self.right_squares -= weight * (2.0 * self.right[class] - weight);
-        self.left[class] += weight;
-        self.right[class] -= weight;
-        self.left_weight += weight;
-        self.right_weight -= weight;
-    }
-
-    /// How pure the sides are: what is left of Gini's impurity when the parts
-    /// that are the same for every split are left out. Greater is purer.
-    fn score(&self) -> f64 {
-        self.left_squares / self.left_weight + self.right_squares / self.right_weight
-    }
 }
 
 impl<'a> Classify<'a> {
@@ -143,6 +106,8 @@ impl<'a> Classify<'a> {
             random,
             rows,
             order: (0..columns.values.len() as u32).collect(),
+            members: Vec::new(),
+            gathered: Vec::new(),
             keys: Vec::new(),
             moved: Vec::new(),
             nodes: Vec::new(),
@@ -152,56 +117,59 @@ impl<'a> Classify<'a> {
     }
 
     pub(crate) fn grow(mut self) -> Tree {
-        let mut open = vec![(self.add_node(&(0..self.rows.len())), 0..self.rows.len(), 0)];
-        while let Some((node, span, depth)) = open.pop() {
-            let classes = self.classes(&span);
-            let pure = classes.iter().filter(|&&weight| weight > 0.0).count() < 2;
-            let deep = self.options.max_depth.is_some_and(|most| depth >= most);
-            if pure || deep || span.len() < 2 * self.options.min_leaf_rows.max(1) {
+        let mut open = vec![self.add_node(0..self.rows.len(), 0)];
+        while let Some(parent) = open.pop() {
+            let pure = parent.classes.iter().filter(|&&weight| weight > 0.0).count() < 2;
+            let deep = self.options.max_depth.is_some_and(|most| parent.depth >= most);
+            if pure || deep || parent.span.len() < 2 * self.least() {
                 continue;
             }
-            let Some(split) = self.choose(&span, &classes) else { continue };
-            let middle = self.part(&span, &split);
-            let (left, right) = (span.start..middle, middle..span.end);
-            let first = self.add_node(&left);
-            let second = self.add_node(&right);
-            self.nodes[node] = Node {
+            let split = match <[f64; 2]>::try_from(parent.classes.as_slice()) {
+                Ok(classes) => self.choose(&parent.span, &Two::new(classes)),
+                Err(_) => self.choose(&parent.span, &Many::new(&parent.classes)),
+            };
+            let Some(split) = split else { continue };
+            let middle = self.part(&parent.span, &split);
+            let left = self.add_node(parent.span.start..middle, parent.depth + 1);
+            let right = self.add_node(middle..parent.span.end, parent.depth + 1);
+            self.nodes[parent.node] = Node {
                 feature: u32::try_from(split.column).expect("columns are counted in 32 bits"),
                 threshold: split.threshold,
-                left: u32::try_from(first).expect("a tree has fewer nodes than a table twice its rows"),
+                left: u32::try_from(left.node).expect("a tree has fewer nodes than twice the rows"),
                 missing_left: split.missing_left,
             };
-            open.push((second, right, depth + 1));
-            open.push((first, left, depth + 1));
+            open.extend([right, left]);
         }
         Tree::from_nodes(self.columns.values.len(), self.nodes, self.covers, self.values)
             .expect("children follow their parents")
     }
 
-    fn classes(&self, span: &Range<usize>) -> Vec<f64> {
+    #[expect(clippy::cast_possible_truncation, reason = "shares and covers do not need more")]
+    fn add_node(&mut self, span: Range<usize>, depth: usize) -> Open {
         let mut classes = vec![0.0; self.outputs.max(2)];
         for &row in &self.rows[span.clone()] {
             classes[self.labels[row as usize] as usize] += f64::from(self.weights[row as usize]);
         }
-        classes
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "shares and covers do not need more")]
-    fn add_node(&mut self, span: &Range<usize>) -> usize {
-        let classes = self.classes(span);
         let total: f64 = classes.iter().sum();
         let shares = classes.iter().map(|weight| if total > 0.0 { (weight / total) as f32 } else { 0.0 });
         self.values.extend(shares.skip(usize::from(self.outputs == 1)));
         self.covers.push(total as f32);
         self.nodes.push(Node::LEAF);
-        self.nodes.len() - 1
+        Open { node: self.nodes.len() - 1, span, depth, classes }
+    }
+
+    /// The fewest rows of a leaf.
+    fn least(&self) -> usize {
+        self.options.min_leaf_rows.max(1)
     }
 
     /// The best split of some columns drawn at random. More are drawn as long
     /// as none of them can be split.
-    fn choose(&mut self, span: &Range<usize>, classes: &[f64]) -> Option<Split> {
+    fn choose<S: Side>(&mut self, span: &Range<usize>, empty: &S) -> Option<Split> {
+        self.members.clear();
+        let member = |&row: &u32| (self.labels[row as usize], self.weights[row as usize]);
+        self.members.extend(self.rows[span.clone()].iter().map(member));
         let mut best = None;
-        let mut sides = Sides::new(classes);
         for drawn in 0..self.order.len() {
             if drawn >= self.tried && best.is_some() {
                 break;
@@ -210,132 +178,110 @@ impl<'a> Classify<'a> {
             self.order.swap(drawn, other);
             let column = self.order[drawn] as usize;
             match self.options.splits {
-                Splits::Best => self.best_split(span, column, classes, &mut sides, &mut best),
-                Splits::Random => self.random_split(span, column, &mut sides, &mut best),
+                Splits::Best => self.best_split(span, column, empty, &mut best),
+                Splits::Random => self.random_split(span, column, empty, &mut best),
             }
         }
         best
     }
 
-    fn best_split(
+    fn best_split<S: Side>(
         &mut self,
         span: &Range<usize>,
         column: usize,
-        classes: &[f64],
-        sides: &mut Sides,
+        empty: &S,
         best: &mut Option<Split>,
     ) {
         let ranks = &self.columns.ranks[column];
         self.keys.clear();
-        self.keys.extend(
-            self.rows[span.clone()]
-                .iter()
-                .map(|&row| (u64::from(ranks[row as usize]) << 32) | u64::from(row)),
-        );
+        let rows = self.rows[span.clone()].iter().zip(0_u64..);
+        self.keys.extend(rows.map(|(&row, place)| (u64::from(ranks[row as usize]) << 32) | place));
         let first = self.keys[0] >> 32;
         if self.keys.iter().all(|key| key >> 32 == first) {
             return;
         }
         self.keys.sort_unstable();
         let present = self.keys.partition_point(|key| key >> 32 < u64::from(MISSING));
-        sides.restart(classes);
-        self.scan(present, column, 0, (present < self.keys.len()).then_some(false), sides, best);
-        if present < self.keys.len() {
-            sides.restart(classes);
-            for key in &self.keys[present..] {
-                let row = row_of(*key);
-                sides.move_left(self.labels[row], self.weights[row]);
+        let missing = self.keys.len() - present;
+        self.scan(span, column, present, (missing > 0).then_some(false), empty.clone(), best);
+        if missing > 0 {
+            let mut side = empty.clone();
+            for &key in &self.keys[present..] {
+                let (class, weight) = self.members[place_of(key)];
+                side.add(class, weight);
             }
-            self.scan(present, column, self.keys.len() - present, Some(true), sides, best);
+            self.scan(span, column, present, Some(true), side, best);
         }
     }
 
-    /// Tries every place between two different values. So many rows are on the
-    /// left side already.
-    fn scan(
+    /// Tries every place between two different values. `side` has what is on
+    /// the left anyway. Where no value is missing, later ones go where most go.
+    fn scan<S: Side>(
         &self,
-        present: usize,
+        span: &Range<usize>,
         column: usize,
-        already: usize,
+        present: usize,
         missing_left: Option<bool>,
-        sides: &mut Sides,
+        mut side: S,
         best: &mut Option<Split>,
     ) {
-        let (all, least) = (self.keys.len(), self.options.min_leaf_rows.max(1));
+        let all = self.keys.len();
+        let already = if missing_left == Some(true) { all - present } else { 0 };
         for index in 0..present {
-            let row = row_of(self.keys[index]);
-            sides.move_left(self.labels[row], self.weights[row]);
+            let key = self.keys[index];
+            let (class, weight) = self.members[place_of(key)];
+            side.add(class, weight);
             let left = already + index + 1;
-            if left < least || all - left < least {
+            let next = self.keys[..present].get(index + 1).copied();
+            let same = next.is_some_and(|next| next >> 32 == key >> 32);
+            if same || left < self.least() || all - left < self.least() {
                 continue;
             }
-            let next = self.keys.get(index + 1).filter(|_| index + 1 < present);
-            if next.is_some_and(|next| next >> 32 == self.keys[index] >> 32) {
-                continue;
-            }
-            let score = sides.score();
-            if best.is_none_or(|best| score > best.score) {
-                let values = &self.columns.values[column];
-                let threshold =
-                    next.map_or(f32::INFINITY, |&next| between(values[row], values[row_of(next)]));
+            let score = side.score();
+            if score > best.map_or(f64::NEG_INFINITY, |best| best.score) {
+                let value = |key| self.columns.values[column][self.rows[span.start + place_of(key)] as usize];
+                let threshold = next.map_or(f32::INFINITY, |next| between(value(key), value(next)));
                 let missing_left = missing_left.unwrap_or(2 * left > all);
                 *best = Some(Split { score, column, threshold, missing_left });
             }
         }
     }
 
-    fn random_split(
+    fn random_split<S: Side>(
         &mut self,
         span: &Range<usize>,
         column: usize,
-        sides: &mut Sides,
+        empty: &S,
         best: &mut Option<Split>,
     ) {
         let values = &self.columns.values[column];
-        let rows = &self.rows[span.clone()];
-        let (mut low, mut high, mut missing) = (f32::INFINITY, f32::NEG_INFINITY, 0);
-        for &row in rows {
-            let value = values[row as usize];
-            low = if value < low { value } else { low };
-            high = if value > high { value } else { high };
-            missing += usize::from(value.is_nan());
-        }
-        if (low >= high && missing == 0) || missing == rows.len() {
+        self.gathered.clear();
+        self.gathered.extend(self.rows[span.clone()].iter().map(|&row| values[row as usize]));
+        let (low, high, missing) = range(&self.gathered);
+        // Nothing can be parted where nothing but missing values is left, nor
+        // where all values are the same and none is missing.
+        if low > high || (low >= high && !missing) {
             return;
         }
         #[expect(clippy::cast_possible_truncation, reason = "a threshold is one of the column's kind")]
-        let threshold = if low < high {
-            let drawn = (f64::from(low) + self.random.unit() * (f64::from(high) - f64::from(low))) as f32;
-            if drawn >= low && drawn < high { drawn } else { low }
-        } else {
-            low
-        };
+        let drawn = (f64::from(low) + self.random.unit() * (f64::from(high) - f64::from(low))) as f32;
+        let threshold = if drawn >= low && drawn < high { drawn } else { low };
         // Where all values are the same, the missing ones are parted from them.
-        let goes_left = missing > 0 && low < high && self.random.below(2) == 0;
-        sides.left.fill(0.0);
-        sides.right.fill(0.0);
-        let mut lefts = 0;
-        for &row in rows {
-            let value = values[row as usize];
-            let left = (value <= threshold) | (value.is_nan() & goes_left);
-            let weight = f64::from(self.weights[row as usize]);
-            let left_weight = if left { weight } else { 0.0 };
-            let class = self.labels[row as usize] as usize;
-            sides.left[class] += left_weight;
-            sides.right[class] += weight - left_weight;
-            lefts += usize::from(left);
+        let goes_left = missing && low < high && self.random.below(2) == 0;
+        let mut side = empty.clone();
+        let mut left = 0;
+        for (&value, &(class, weight)) in self.gathered.iter().zip(&self.members) {
+            let goes = (value <= threshold) | (value.is_nan() & goes_left);
+            side.add(class, if goes { weight } else { 0.0 });
+            left += usize::from(goes);
         }
-        let least = self.options.min_leaf_rows.max(1);
-        if lefts < least || rows.len() - lefts < least {
+        let all = self.gathered.len();
+        if left < self.least() || all - left < self.least() {
             return;
         }
-        sides.left_weight = sides.left.iter().sum();
-        sides.right_weight = sides.right.iter().sum();
-        sides.left_squares = sides.left.iter().map(|weight| weight * weight).sum();
-        sides.right_squares = sides.right.iter().map(|weight| weight * weight).sum();
-        let score = sides.score();
-        if best.is_none_or(|best| score > best.score) {
-            let missing_left = if missing > 0 { goes_left } else { 2 * lefts > rows.len() };
+        let score = side.score();
+        if score > best.map_or(f64::NEG_INFINITY, |best| best.score) {
+            let missing_left = if missing { goes_left } else { 2 * left > all };
             *best = Some(Split { score, column, threshold, missing_left });
         }
     }
@@ -361,7 +307,93 @@ impl<'a> Classify<'a> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is the row")]
-fn row_of(key: u64) -> usize {
+#[expect(clippy::cast_possible_truncation, reason = "the low half is the place")]
+fn place_of(key: u64) -> usize {
     key as u32 as usize
+}
+
+/// The least and the greatest value, and whether any is missing.
+fn range(values: &[f32]) -> (f32, f32, bool) {
+    let mut lows = [f32::INFINITY; 8];
+    let mut highs = [f32::NEG_INFINITY; 8];
+    let mut missing = false;
+    // Eight at a time, which the compiler turns into wide instructions.
+    for chunk in values.chunks(8) {
+        for (lane, &value) in chunk.iter().enumerate() {
+            lows[lane] = if value < lows[lane] { value } else { lows[lane] };
+            highs[lane] = if value > highs[lane] { value } else { highs[lane] };
+            missing |= value.is_nan();
+        }
+    }
+    let low = lows.into_iter().fold(f32::INFINITY, f32::min);
+    (low, highs.into_iter().fold(f32::NEG_INFINITY, f32::max), missing)
+}
+
+/// The rows on the left side of a split.
+trait Side: Clone {
+    /// Puts a row there.
+    fn add(&mut self, class: u32, weight: f32);
+
+    /// How pure both sides are: Gini's impurity without the parts that are the
+    /// same for every split. Greater is purer.
+    fn score(&self) -> f64;
+}
+
+/// Two classes: their weights stay in registers.
+#[derive(Clone)]
+struct Two {
+    classes: [f64; 2],
+    left: f64,
+    left_second: f64,
+}
+
+impl Two {
+    fn new(classes: [f64; 2]) -> Self {
+        Self { classes, left: 0.0, left_second: 0.0 }
+    }
+}
+
+impl Side for Two {
+    fn add(&mut self, class: u32, weight: f32) {
+        let weight = f64::from(weight);
+        self.left += weight;
+        self.left_second += if class == 1 { weight } else { 0.0 };
+    }
+
+    fn score(&self) -> f64 {
+        let purity = |second: f64, all: f64| (second * second + (all - second) * (all - second)) / all;
+        let [first, second] = self.classes;
+        purity(self.left_second, self.left) + purity(second - self.left_second, first + second - self.left)
+    }
+}
+
+/// Any number of classes.
+#[derive(Clone)]
+struct Many<'a> {
+    classes: &'a [f64],
+    left: Vec<f64>,
+}
+
+impl<'a> Many<'a> {
+    fn new(classes: &'a [f64]) -> Self {
+        Self { classes, left: vec![0.0; classes.len()] }
+    }
+}
+
+impl Side for Many<'_> {
+    fn add(&mut self, class: u32, weight: f32) {
+        self.left[class as usize] += f64::from(weight);
+    }
+
+    fn score(&self) -> f64 {
+        let (mut left, mut right, mut left_squares, mut right_squares) = (0.0, 0.0, 0.0, 0.0);
+        for (class, part) in self.classes.iter().zip(&self.left) {
+            let rest = class - part;
+            left += part;
+            right += rest;
+            left_squares += part * part;
+            right_squares += rest * rest;
+        }
+        left_squares / left + right_squares / right
+    }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Rows that walk down side by side, so that the processor waits for all of
 /// them at once instead of for one after the other.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// One place in a [`Tree`] where rows part, or end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +45,28 @@ pub struct Tree {
     nodes: Vec<Node>,
     covers: Vec<f32>,
     values: Vec<f32>,
+    steps: Vec<Step>,
+}
+
+/// A [`Node`] as rows meet it. A leaf leads to itself, so that rows that have
+/// arrived can keep walking with those that have not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    threshold: f32,
+    feature: u32,
+    left: u32,
+    missing_right: u32,
+}
+
+impl Step {
+    fn new(index: usize, node: &Node) -> Self {
+        if node.is_leaf() {
+            let left = u32::try_from(index).expect("a tree has fewer nodes");
+            return Self { threshold: f32::INFINITY, feature: 0, left, missing_right: 0 };
+        }
+        let missing_right = u32::from(!node.missing_left);
+        Self { threshold: node.threshold, feature: node.feature, left: node.left, missing_right }
+    }
 }
 
 /// Why numbers are not a tree.
@@ -117,7 +139,8 @@ impl Tree {
         if let Some(orphan) = has_parent.iter().skip(1).position(|has| !has) {
             return Err(TreeError::Children(orphan + 1));
         }
-        Ok(Self { nodes, covers, values })
+        let steps = nodes.iter().enumerate().map(|(index, node)| Step::new(index, node)).collect();
+        Ok(Self { nodes, covers, values, steps })
     }
 
     /// The nodes; the first is the root.
@@ -171,22 +194,21 @@ impl Tree {
     /// The leaf of each row. Where there are fewer rows than lanes, the other
     /// lanes repeat the first.
     fn leaves(&self, rows: &[f32], columns: usize) -> [u32; LANES] {
-        let nodes = self.nodes.as_slice();
-        let lanes: [&[f32]; LANES] = std::array::from_fn(|lane| {
-            rows.get(lane * columns..(lane + 1) * columns).unwrap_or(&rows[..columns])
-        });
+        let steps = self.steps.as_slice();
+        let starts: [usize; LANES] =
+            std::array::from_fn(|lane| if (lane + 1) * columns <= rows.len() { lane * columns } else { 0 });
         let mut places = [0_u32; LANES];
         loop {
-            let mut going = 0;
-            for lane in 0..LANES {
-                let node = nodes[places[lane] as usize];
-                let value = lanes[lane][node.feature as usize];
-                let right = !((value <= node.threshold) | (value.is_nan() & node.missing_left));
-                let next = node.left + u32::from(right);
-                places[lane] = if node.left == 0 { places[lane] } else { next };
-                going |= node.left;
+            let mut moved = 0;
+            for (place, start) in places.iter_mut().zip(starts) {
+                let step = steps[*place as usize];
+                let value = rows[start + step.feature as usize];
+                let missing = u32::from(value.is_nan()) & step.missing_right;
+                let next = step.left + (u32::from(value > step.threshold) | missing);
+                moved |= next ^ *place;
+                *place = next;
             }
-            if going == 0 {
+            if moved == 0 {
                 return places;
             }
         }
