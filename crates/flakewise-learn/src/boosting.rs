@@ -347,3 +347,233 @@ fn draw(random: &mut Random, rows: usize, fraction: f64) -> Sample {
     }
     sample
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One round whose trees fit as closely as they can.
+    fn greedy(leaves: usize, min_leaf_rows: usize) -> BoostingOptions {
+        BoostingOptions {
+            rounds: 1,
+            learning_rate: 1.0,
+            leaves,
+            min_leaf_rows,
+            row_fraction: 1.0,
+            column_fraction: 1.0,
+            ..BoostingOptions::default()
+        }
+    }
+
+    fn table(columns: usize, values: &[f32]) -> DenseMatrix {
+        let mut table = DenseMatrix::new(columns);
+        values.chunks_exact(columns).for_each(|row| table.push(row));
+        table
+    }
+
+    /// A table of numbers that have nothing to do with each other, and labels
+    /// that have something to do with the first two columns.
+    fn example(rows: usize, columns: usize) -> (DenseMatrix, Vec<bool>) {
+        let mut random = Random::new(3, 0);
+        #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+        let values: Vec<f32> = (0..rows * columns).map(|_| random.unit() as f32).collect();
+        let table = table(columns, &values);
+        let labels = (0..rows)
+            .map(|row| f64::from(table.row(row)[0] + table.row(row)[1]) + 0.2 * random.unit() > 1.1)
+            .collect();
+        (table, labels)
+    }
+
+    /// What a split of rows gains, computed slowly. `base` is the share of `true`.
+    fn gain(labels: &[bool], left: &[usize], right: &[usize]) -> f64 {
+        let base = labels.iter().filter(|&&label| label).count() as f64 / labels.len() as f64;
+        let part = |rows: &[usize]| {
+            let gradient: f64 = rows.iter().map(|&row| base - f64::from(u8::from(labels[row]))).sum();
+            gradient * gradient / (rows.len() as f64 * base * (1.0 - base) + 1.0)
+        };
+        part(left) + part(right) - part(&[left, right].concat())
+    }
+
+    /// The most that any split of these rows gains.
+    fn best_gain(table: &DenseMatrix, labels: &[bool], rows: &[usize], least: usize) -> f64 {
+        let mut best = 0.0_f64;
+        for column in 0..table.columns() {
+            for &threshold in rows {
+                for missing_left in [false, true] {
+                    let threshold = table.row(threshold)[column];
+                    let threshold = if threshold.is_nan() { f32::INFINITY } else { threshold };
+                    let (left, right) = part(table, rows, column, threshold, missing_left);
+                    if left.len() >= least && right.len() >= least {
+                        best = best.max(gain(labels, &left, &right));
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    fn part(
+        table: &DenseMatrix,
+        rows: &[usize],
+        column: usize,
+        at: f32,
+        missing: bool,
+    ) -> (Vec<usize>, Vec<usize>) {
+        rows.iter().partition(|&&row| {
+            let value = table.row(row)[column];
+            value <= at || (value.is_nan() && missing)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_split_is_the_best_and_none_is_left_out(
+            cells in prop::collection::vec(prop::option::weighted(0.85, 0_u8..5), 24..90),
+            flags in prop::collection::vec(any::<bool>(), 30),
+            leaves in 2_usize..8,
+            least in 1_usize..4,
+            sparse: bool,
+        ) {
+            let values: Vec<f32> = cells.iter().map(|cell| cell.map_or(f32::NAN, f32::from)).collect();
+            let table = table(3, &values);
+            let labels = &flags[..table.rows()];
+            prop_assume!(labels.contains(&true) && labels.contains(&false));
+            let mut entries = SparseMatrix::new(3);
+            for row in 0..table.rows() {
+                entries.push((0..).zip(table.row(row).iter().copied()).filter(|entry| entry.1 != 0.0));
+            }
+            let options = greedy(leaves, least);
+            let booster = if sparse {
+                Booster::fit(&entries, labels, None, &options)
+            } else {
+                Booster::fit(&table, labels, None, &options)
+            };
+            let tree = &booster.trees()[0];
+            let mut arrived = vec![Vec::new(); tree.nodes().len()];
+            arrived[0] = (0..table.rows()).collect();
+            let last = tree.nodes().iter().max_by_key(|node| node.left).expect("there is a root").left;
+            let mut last_gain = f64::INFINITY;
+            let mut left_out: Vec<(usize, f64)> = Vec::new();
+            for (index, node) in tree.nodes().iter().enumerate() {
+                let rows = arrived[index].clone();
+                let best = best_gain(&table, labels, &rows, least);
+                if node.is_leaf() {
+                    left_out.push((index, best));
+                    continue;
+                }
+                let (left, right) = part(&table, &rows, node.feature as usize, node.threshold, node.missing_left);
+                let gained = gain(labels, &left, &right);
+                prop_assert!((gained - best).abs() < 1e-6, "{gained} is not {best}");
+                prop_assert!(left.len() >= least && right.len() >= least);
+                if node.left == last {
+                    last_gain = gained;
+                }
+                arrived[node.left as usize] = left;
+                arrived[node.left as usize + 1] = right;
+            }
+            for (index, best) in left_out {
+                if tree.nodes().len() < 2 * leaves - 1 {
+                    prop_assert!(best < 1e-6, "node {index} could gain {best}");
+                } else if index < last as usize {
+                    prop_assert!(best <= last_gain + 1e-6, "node {index} gains more than the last split");
+                }
+            }
+            for row in 0..table.rows() {
+                let score = booster.scores(table.row(row))[0];
+                prop_assert!((booster.score_all(&table)[row] - score).abs() < 1e-6);
+                prop_assert!((booster.contributions(table.row(row)).iter().sum::<f32>() - score).abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn a_weight_of_three_is_three_rows() {
+        let (table, labels) = example(80, 4);
+        let times: Vec<usize> = (0..80).map(|row| 1 + row % 3).collect();
+        let repeated: Vec<usize> = (0..80).flat_map(|row| vec![row; times[row]]).collect();
+        let weights: Vec<f32> = times.iter().map(|&times| times as f32).collect();
+        let options = BoostingOptions { rounds: 10, ..greedy(6, 1) };
+        let weighted = Booster::fit(&table, &labels, Some(&weights), &options);
+        let repeated_labels: Vec<bool> = repeated.iter().map(|&row| labels[row]).collect();
+        let copied = Booster::fit(&table.select(&repeated), &repeated_labels, None, &options);
+        for (a, b) in weighted.score_all(&table).iter().zip(copied.score_all(&table)) {
+            assert!((a - b).abs() < 1e-3, "{a} is not {b}");
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_one_booster_on_any_number_of_threads() {
+        let (table, labels) = example(3000, 70);
+        let options = BoostingOptions { rounds: 3, ..BoostingOptions::default() };
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
+            pool.install(|| Booster::fit(&table, &labels, None, &options))
+        };
+        assert_eq!(on(1), on(3));
+        let other = BoostingOptions { seed: 1, ..options.clone() };
+        assert_ne!(on(1), Booster::fit(&table, &labels, None, &other));
+    }
+
+    #[test]
+    fn what_is_learnt_holds_for_other_rows() {
+        let (table, labels) = example(2000, 5);
+        let (rows, rest): (Vec<usize>, Vec<usize>) = (0..2000).partition(|row| row % 2 == 0);
+        let pick = |rows: &[usize]| rows.iter().map(|&row| labels[row]).collect::<Vec<bool>>();
+        let booster = Booster::fit(&table.select(&rows), &pick(&rows), None, &BoostingOptions::default());
+        let said = booster.probability_all(&table.select(&rest));
+        let right = said.iter().zip(pick(&rest)).filter(|(said, label)| (**said > 0.5) == *label).count();
+        assert!(right > 800, "{right} of 1000");
+    }
+
+    #[test]
+    fn classes_are_told_apart_and_their_probabilities_add_up() {
+        let (table, _) = example(600, 3);
+        let labels: Vec<u32> = (0..600)
+            .map(|row| if table.row(row)[0] < 0.3 { 0 } else { 1 + u32::from(table.row(row)[1] > 0.5) })
+            .collect();
+        let booster = Booster::fit_classes(
+            &table,
+            &labels,
+            3,
+            None,
+            &BoostingOptions { rounds: 30, ..BoostingOptions::default() },
+        );
+        let said = booster.probability_all(&table);
+        for (row, said) in said.chunks(3).enumerate() {
+            assert!((said.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+            assert!(said[labels[row] as usize] > 0.5, "row {row}: {said:?}");
+        }
+        let contributions = booster.contributions(table.row(0));
+        let sums: Vec<f32> = contributions.chunks(4).map(|part| part.iter().sum()).collect();
+        assert!(sums.iter().zip(booster.scores(table.row(0))).all(|(sum, score)| (sum - score).abs() < 1e-4));
+    }
+
+    #[test]
+    fn nothing_is_learnt_from_one_class_or_from_constants() {
+        let (table, _) = example(50, 2);
+        let booster = Booster::fit(&table, &[false; 50], None, &BoostingOptions::default());
+        assert!(booster.trees().is_empty() && booster.probabilities(&[0.5, 0.5])[0] < 1e-4);
+        let constant = DenseMatrix::new(2).select(&[]);
+        assert!(Booster::fit(&constant, &[], None, &BoostingOptions::default()).trees().is_empty());
+        let mut constant = DenseMatrix::new(2);
+        (0..50).for_each(|_| constant.push(&[1.0, f32::NAN]));
+        let labels: Vec<bool> = (0..50).map(|row| row % 5 == 0).collect();
+        let booster = Booster::fit(&constant, &labels, None, &BoostingOptions::default());
+        assert!(booster.trees().iter().all(|tree| tree.nodes().len() == 1));
+        assert!((booster.probabilities(&[1.0, f32::NAN])[0] - 0.2).abs() < 1e-3);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_together_are_refused() {
+        let (table, labels) = example(200, 3);
+        let booster = Booster::fit(&table, &labels, None, &BoostingOptions { rounds: 2, ..greedy(8, 1) });
+        assert!(booster.trees().iter().any(|tree| !tree.fits(1)));
+        let (base, trees) = (booster.base().to_vec(), booster.trees().to_vec());
+        assert_eq!(Booster::from_parts(3, base.clone(), trees.clone()), Some(booster));
+        assert_eq!(Booster::from_parts(1, base, trees.clone()), None);
+        assert_eq!(Booster::from_parts(3, vec![0.0; 3], trees.clone()), None);
+        assert_eq!(Booster::from_parts(3, vec![f32::NAN], trees), None);
+    }
+}

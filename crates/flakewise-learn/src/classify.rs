@@ -21,24 +21,29 @@ impl Columns {
     pub(crate) fn new(table: &DenseMatrix, splits: Splits) -> Self {
         assert!(u32::try_from(table.rows()).is_ok(), "rows are counted in 32 bits");
         let column = |column| (0..table.rows()).map(|row| table.row(row)[column]).collect::<Vec<f32>>();
-        let values: Vec<Vec<f32>> = (0..table.columns()).map(column).collect();
-        let rank = |values: &Vec<f32>| {
+        let mut values: Vec<Vec<f32>> = (0..table.columns()).map(column).collect();
+        let rank = |values: &mut Vec<f32>| {
             let mut different: Vec<f32> = values.iter().copied().filter(|value| !value.is_nan()).collect();
             different.sort_unstable_by(f32::total_cmp);
-            different.dedup();
-            let rank = |&value: &f32| {
+            different.dedup_by(|next, kept| *next <= *kept + SAME);
+            let rank = |value: &mut f32| {
                 if value.is_nan() {
-                    MISSING
-                } else {
-                    different.partition_point(|&other| other < value) as u32
+                    return MISSING;
                 }
+                let rank = different.partition_point(|&other| other <= *value) - 1;
+                *value = different[rank];
+                rank as u32
             };
-            values.iter().map(rank).collect()
+            values.iter_mut().map(rank).collect()
         };
-        let ranks = if splits == Splits::Best { values.iter().map(rank).collect() } else { Vec::new() };
+        let ranks = if splits == Splits::Best { values.iter_mut().map(rank).collect() } else { Vec::new() };
         Self { values, ranks }
     }
 }
+
+/// Values that are nearer to each other than this are the same, as in
+/// scikit-learn: what is left of rounding must not part rows.
+const SAME: f32 = 1e-7;
 
 /// The rank of a missing value: after all others.
 const MISSING: u32 = u32::MAX;
@@ -260,7 +265,7 @@ impl<'a> Classify<'a> {
         let (low, high, missing) = range(&self.gathered);
         // Nothing can be parted where nothing but missing values is left, nor
         // where all values are the same and none is missing.
-        if low > high || (low >= high && !missing) {
+        if low > high || (low + SAME >= high && !missing) {
             return;
         }
         #[expect(clippy::cast_possible_truncation, reason = "a threshold is one of the column's kind")]

@@ -212,3 +212,201 @@ fn fit(
     let trees = (0..options.trees).into_par_iter().map(grow).collect();
     Forest { columns: table.columns(), outputs, trees }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One tree on all rows that may look at every column.
+    fn single(splits: Splits) -> ForestOptions {
+        ForestOptions {
+            trees: 1,
+            splits,
+            bootstrap: false,
+            columns: ColumnShare::Fraction(1.0),
+            ..ForestOptions::random_forest()
+        }
+    }
+
+    fn table(columns: usize, values: &[f32]) -> DenseMatrix {
+        let mut table = DenseMatrix::new(columns);
+        values.chunks_exact(columns).for_each(|row| table.push(row));
+        table
+    }
+
+    fn example(rows: usize) -> (DenseMatrix, Vec<bool>) {
+        let mut random = Random::new(5, 0);
+        #[expect(clippy::cast_possible_truncation, reason = "any number will do")]
+        let values: Vec<f32> = (0..rows * 4).map(|_| random.unit() as f32).collect();
+        let table = table(4, &values);
+        let labels = (0..rows).map(|row| table.row(row)[0] + table.row(row)[1] > 1.2).collect();
+        (table, labels)
+    }
+
+    fn part(
+        table: &DenseMatrix,
+        rows: &[usize],
+        column: usize,
+        at: f32,
+        missing: bool,
+    ) -> (Vec<usize>, Vec<usize>) {
+        rows.iter().partition(|&&row| {
+            let value = table.row(row)[column];
+            value <= at || (value.is_nan() && missing)
+        })
+    }
+
+    /// Gini's impurity of some rows, times their number.
+    fn impurity(labels: &[u32], rows: &[usize]) -> f64 {
+        let count = |class| rows.iter().filter(|&&row| labels[row] == class).count() as f64;
+        let all = rows.len() as f64;
+        all - (0..3).map(|class| count(class) * count(class) / all).sum::<f64>()
+    }
+
+    /// The least impurity that any split of these rows leaves.
+    fn least_impurity(table: &DenseMatrix, labels: &[u32], rows: &[usize], least: usize) -> Option<f64> {
+        let mut best: Option<f64> = None;
+        for column in 0..table.columns() {
+            for &row in rows {
+                for missing in [false, true] {
+                    let at = table.row(row)[column];
+                    let at = if at.is_nan() { f32::INFINITY } else { at };
+                    let (left, right) = part(table, rows, column, at, missing);
+                    if left.len() >= least && right.len() >= least {
+                        let left_over = impurity(labels, &left) + impurity(labels, &right);
+                        best = Some(best.map_or(left_over, |best| best.min(left_over)));
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    proptest! {
+        #[test]
+        fn splits_are_the_best_there_are(
+            cells in prop::collection::vec(prop::option::weighted(0.85, 0_u8..5), 24..90),
+            classes in prop::collection::vec(0_u32..3, 30),
+            least in 1_usize..4,
+            depth in prop::option::of(0_usize..4),
+            random: bool,
+            two: bool,
+        ) {
+            let values: Vec<f32> = cells.iter().map(|cell| cell.map_or(f32::NAN, f32::from)).collect();
+            let table = table(3, &values);
+            let labels: Vec<u32> = classes[..table.rows()].iter().map(|&class| if two { class.min(1) } else { class }).collect();
+            let splits = if random { Splits::Random } else { Splits::Best };
+            let options = ForestOptions { min_leaf_rows: least, max_depth: depth, ..single(splits) };
+            let forest = if two {
+                let labels: Vec<bool> = labels.iter().map(|&label| label == 1).collect();
+                Forest::fit(&table, &labels, None, &options)
+            } else {
+                Forest::fit_classes(&table, &labels, 3, None, &options)
+            };
+            let tree = &forest.trees()[0];
+            let mut arrived = vec![(Vec::new(), 0); tree.nodes().len()];
+            arrived[0].0 = (0..table.rows()).collect();
+            for (index, node) in tree.nodes().iter().enumerate() {
+                let (rows, deep) = arrived[index].clone();
+                let best = least_impurity(&table, &labels, &rows, least);
+                if node.is_leaf() {
+                    let may_be = impurity(&labels, &rows) < 1e-9 || depth == Some(deep) || best.is_none() || random;
+                    prop_assert!(may_be, "node {index} could be split");
+                    continue;
+                }
+                let (left, right) = part(&table, &rows, node.feature as usize, node.threshold, node.missing_left);
+                prop_assert!(left.len() >= least && right.len() >= least);
+                prop_assert!(depth.is_none_or(|depth| deep < depth));
+                let left_over = impurity(&labels, &left) + impurity(&labels, &right);
+                let best = best.expect("there is a split");
+                prop_assert!(random || (left_over - best).abs() < 1e-6, "{left_over} is not {best}");
+                arrived[node.left as usize] = (left, deep + 1);
+                arrived[node.left as usize + 1] = (right, deep + 1);
+            }
+            let all = forest.probability_all(&table);
+            for (row, said) in all.chunks(forest.outputs()).enumerate() {
+                prop_assert_eq!(said, forest.probabilities(table.row(row)));
+                prop_assert!(two || (said.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+                let sums: Vec<f32> = forest.contributions(table.row(row)).chunks(4).map(|part| part.iter().sum()).collect();
+                prop_assert!(sums.iter().zip(said).all(|(sum, said)| (sum - said).abs() < 1e-5));
+            }
+        }
+    }
+
+    #[test]
+    fn a_weight_of_three_is_three_rows() {
+        let (table, labels) = example(60);
+        let times: Vec<usize> = (0..60).map(|row| 1 + row % 3).collect();
+        let repeated: Vec<usize> = (0..60).flat_map(|row| vec![row; times[row]]).collect();
+        let repeated_labels: Vec<bool> = repeated.iter().map(|&row| labels[row]).collect();
+        let weights: Vec<f32> = times.iter().map(|&times| times as f32).collect();
+        let options = ForestOptions { max_depth: Some(3), ..single(Splits::Best) };
+        let weighted = Forest::fit(&table, &labels, Some(&weights), &options);
+        let copied = Forest::fit(&table.select(&repeated), &repeated_labels, None, &options);
+        assert_eq!(weighted.probability_all(&table), copied.probability_all(&table));
+        assert!(weighted.trees()[0].nodes().len() > 7);
+    }
+
+    #[test]
+    fn a_seed_gives_one_forest_on_any_number_of_threads() {
+        let (table, labels) = example(300);
+        for options in [ForestOptions::random_forest(), ForestOptions::extra_trees()] {
+            let options = ForestOptions { trees: 20, ..options };
+            let on = |threads| {
+                let pool =
+                    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads start");
+                pool.install(|| Forest::fit(&table, &labels, None, &options))
+            };
+            assert_eq!(on(1), on(3));
+            let other = ForestOptions { seed: 1, ..options.clone() };
+            assert_ne!(on(1), Forest::fit(&table, &labels, None, &other));
+        }
+    }
+
+    #[test]
+    fn what_is_learnt_holds_for_other_rows() {
+        let (table, labels) = example(2000);
+        let (rows, rest): (Vec<usize>, Vec<usize>) = (0..2000).partition(|row| row % 2 == 0);
+        let pick = |rows: &[usize]| rows.iter().map(|&row| labels[row]).collect::<Vec<bool>>();
+        for options in [ForestOptions::random_forest(), ForestOptions::extra_trees()] {
+            let forest = Forest::fit(&table.select(&rows), &pick(&rows), None, &options);
+            let said = forest.probability_all(&table.select(&rest));
+            let right = said.iter().zip(pick(&rest)).filter(|(said, label)| (**said > 0.5) == *label).count();
+            assert!(right > 930, "{right} of 1000");
+        }
+    }
+
+    #[test]
+    fn one_class_and_constants_need_no_split() {
+        let (table, labels) = example(50);
+        let forest = Forest::fit(&table, &[true; 50], None, &ForestOptions::random_forest());
+        assert!(forest.probability_all(&table).iter().all(|&said| said > 0.9999));
+        let mut constant = DenseMatrix::new(2);
+        (0..50).for_each(|_| constant.push(&[1.0, f32::NAN]));
+        for splits in [Splits::Best, Splits::Random] {
+            let forest = Forest::fit(&constant, &labels, None, &single(splits));
+            assert_eq!(forest.trees()[0].nodes().len(), 1);
+        }
+    }
+
+    #[test]
+    fn balanced_classes_weigh_the_same() {
+        assert_eq!(balanced_weights(&[0, 0, 0, 2]), [4.0 / 6.0, 4.0 / 6.0, 4.0 / 6.0, 2.0]);
+    }
+
+    #[test]
+    fn trees_that_do_not_fit_together_are_refused() {
+        let (table, labels) = example(100);
+        let forest =
+            Forest::fit(&table, &labels, None, &ForestOptions { trees: 3, ..ForestOptions::random_forest() });
+        let trees = forest.trees().to_vec();
+        assert_eq!(Forest::from_trees(4, trees.clone()), Some(forest));
+        assert_eq!(Forest::from_trees(1, trees.clone()), None);
+        assert_eq!(Forest::from_trees(4, Vec::new()), None);
+        let leaf =
+            Tree::from_nodes(4, vec![crate::Node::LEAF], vec![1.0], vec![0.5, 0.5]).expect("this is a tree");
+        assert_eq!(Forest::from_trees(4, [trees, vec![leaf]].concat()), None);
+    }
+}

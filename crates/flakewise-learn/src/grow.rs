@@ -137,6 +137,10 @@ impl<'a> Grower<'a> {
         for leaf in &mut leaves {
             self.spare.push(std::mem::take(&mut leaf.histogram));
         }
+        // A tree that splits nothing would only say which rows were drawn.
+        if nodes.len() == 1 {
+            values[0] = 0.0;
+        }
         let tree = Tree::from_nodes(width, nodes, covers, values).expect("children follow their parents");
         Grown { tree, leaves }
     }

@@ -17,6 +17,7 @@ mod neighbours;
 mod projected;
 mod projection;
 mod random;
+mod resample;
 mod splits;
 mod tfidf;
 mod tree;
@@ -33,6 +34,7 @@ pub use metrics::{
 pub use neighbours::{InvertedIndex, Neighbour};
 pub use projected::ProjectedIndex;
 pub use projection::{Projection, johnson_lindenstrauss_dimension};
+pub use resample::{edited_neighbours, smote, without_tomek_links};
 pub use splits::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};
 pub use tfidf::{Idf, TermWeight};
 pub use tree::{Node, Tree, TreeError};

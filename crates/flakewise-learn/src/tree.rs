@@ -242,3 +242,82 @@ impl Tree {
         &self.values[node * outputs..][..outputs]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn split(feature: u32, left: u32) -> Node {
+        Node { feature, threshold: 0.5, left, missing_left: false }
+    }
+
+    fn build(nodes: &[Node]) -> Result<Tree, TreeError> {
+        let values = (0_u8..).map(f32::from).take(nodes.len()).collect();
+        Tree::from_nodes(2, nodes.to_vec(), vec![1.0; nodes.len()], values)
+    }
+
+    #[test]
+    fn rows_go_where_their_values_say() {
+        let tree =
+            build(&[split(1, 1), Node::LEAF, split(0, 3), Node::LEAF, Node::LEAF]).expect("this is a tree");
+        assert_eq!(tree.value(&[0.0, 0.5]), [1.0]);
+        assert_eq!(tree.value(&[0.5, 0.6]), [3.0]);
+        assert_eq!(tree.value(&[0.6, f32::NAN]), [4.0]);
+        let mut sums = vec![0.0; 3];
+        tree.add_contributions(&[0.6, 0.6], &mut sums);
+        assert_eq!(sums, [2.0, 2.0, 0.0]);
+    }
+
+    #[test]
+    fn what_is_not_a_tree_is_refused() {
+        let leaf = Node::LEAF;
+        assert_eq!(build(&[]), Err(TreeError::Lengths));
+        assert_eq!(Tree::from_nodes(2, vec![leaf], vec![], vec![0.0]), Err(TreeError::Lengths));
+        assert_eq!(Tree::from_nodes(2, vec![leaf], vec![1.0], vec![]), Err(TreeError::Lengths));
+        assert_eq!(
+            Tree::from_nodes(2, vec![split(0, 1), leaf, leaf], vec![1.0; 3], vec![0.0; 4]),
+            Err(TreeError::Lengths)
+        );
+        assert_eq!(build(&[split(2, 1), leaf, leaf]), Err(TreeError::Feature(0)));
+        assert_eq!(build(&[split(0, 2), leaf, leaf]), Err(TreeError::Children(0)));
+        assert_eq!(build(&[split(0, u32::MAX), leaf, leaf]), Err(TreeError::Children(0)));
+        assert_eq!(build(&[split(0, 1), split(0, 1), leaf]), Err(TreeError::Children(1)), "a loop");
+        assert_eq!(
+            build(&[split(0, 1), split(0, 2), leaf, leaf]),
+            Err(TreeError::Children(1)),
+            "a shared child"
+        );
+        assert_eq!(build(&[split(0, 1), leaf, leaf, leaf]), Err(TreeError::Children(3)), "an orphan");
+        let broken = Node { threshold: f32::NAN, ..split(0, 1) };
+        assert_eq!(build(&[broken, leaf, leaf]), Err(TreeError::Number(0)));
+        assert_eq!(
+            Tree::from_nodes(2, vec![leaf], vec![1.0], vec![f32::INFINITY]),
+            Err(TreeError::Number(0))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_accepted_answers_and_many_rows_get_what_each_gets(
+            nodes in prop::collection::vec((0_u32..3, -1.0_f32..1.0, 0_u32..9, any::<bool>()), 1..9),
+            rows in prop::collection::vec(prop::option::weighted(0.8, -1.0_f32..1.0), 2..50),
+        ) {
+            // A child is often the next one that is free, so that trees are not rare.
+            let mut free = 1;
+            let nodes: Vec<Node> = nodes.into_iter().map(|(feature, threshold, left, missing_left)| {
+                let left = if left < 3 { left } else if left < 6 { 0 } else { free };
+                free += if left == free { 2 } else { 0 };
+                Node { feature, threshold, left, missing_left }
+            }).collect();
+            let rows: Vec<f32> = rows.chunks_exact(2).flatten().map(|value| value.unwrap_or(f32::NAN)).collect();
+            if let Ok(tree) = build(&nodes) {
+                let mut sums = vec![0.0; rows.len() / 2];
+                tree.add_values(&rows, 2, &mut sums, 1);
+                let each: Vec<f32> = rows.chunks_exact(2).map(|row| tree.value(row)[0]).collect();
+                prop_assert_eq!(sums, each);
+            }
+        }
+    }
+}
