@@ -21,7 +21,8 @@ pub fn read_source(path: &str, language: Language, bytes: &[u8]) -> SourceFile {
         file.issues.push(Issue { line: 0, text: "not all of it is UTF-8".into() });
     }
     let Some(tree) = Tree::parse(language, &text) else {
-        file.issues.push(Issue { line: 0, text: "it takes too many steps to parse".into() });
+        file.issues
+            .push(Issue { line: 0, text: "it is nested too deeply or takes too many steps to parse".into() });
         return file;
     };
     file.tests = match language {

@@ -364,18 +364,18 @@ impl<'t, 'a> JavaFile<'t, 'a> {
         let receiver = call.receiver.as_deref();
         let found = match receiver {
             None | Some("this" | "super") => within(scopes),
-            Some(receiver) => match outline.class(receiver.rsplit('.').next().unwrap_or(receiver)) {
-                Some(class) => within(&outline.lineage(class)),
-                // On an object of a class that the tests are not in.
-                None => {
-                    let elsewhere = |method: &usize| {
-                        !scopes
-                            .iter()
-                            .any(|class| outline.classes[*class].methods.binary_search(method).is_ok())
+            Some(receiver) => {
+                if let Some(class) = outline.class(receiver.rsplit('.').next().unwrap_or(receiver)) {
+                    within(&outline.lineage(class))
+                } else {
+                    // On an object of a class that the tests are not in.
+                    let of = |class: &usize, method: &usize| {
+                        outline.classes[*class].methods.binary_search(method).is_ok()
                     };
+                    let elsewhere = |method: &usize| !scopes.iter().any(|class| of(class, method));
                     candidates.iter().copied().filter(elsewhere).collect()
                 }
-            },
+            }
         };
         let fits = |method: &usize| outline.methods[*method].parameters == call.arguments;
         let exact = found.iter().any(fits);

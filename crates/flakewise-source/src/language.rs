@@ -33,7 +33,7 @@ pub fn may_hold_tests(path: &str, language: Language) -> bool {
         Language::Python => {
             name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
         }
-        Language::Java => name.ends_with(".java"),
+        Language::Java => true,
         Language::Rust | Language::Go | Language::JavaScript | Language::TypeScript | Language::Tsx => false,
     }
 }

@@ -11,6 +11,7 @@ mod kind;
 mod language;
 mod limits;
 mod metrics;
+mod nesting;
 mod piece;
 mod python;
 mod source_test;

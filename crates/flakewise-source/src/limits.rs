@@ -23,9 +23,15 @@ pub(crate) const PIECES_PER_FILE: usize = 100_000;
 pub(crate) const RECEIVER_BYTES: usize = 80;
 /// Issues of one file; what comes after them is not told.
 pub(crate) const ISSUES_PER_FILE: usize = 20;
+/// Brackets that are open at one place. With more, a file is not parsed.
+pub(crate) const OPEN_BRACKETS: usize = 1_000;
+/// Signs that may open the arguments of a type, since the last statement.
+pub(crate) const OPEN_ANGLES: usize = 256;
 /// The parser reports back after every hundred steps. Of 21,660 real classes
-/// none needs more than one report for 60 bytes; recovering from errors costs
-/// more.
-pub(crate) const REPORTS_PER_FILE: usize = 2_000;
+/// none needs more than one report for 30 bytes.
+pub(crate) const REPORTS_PER_FILE: usize = 1_000;
 /// See [`REPORTS_PER_FILE`].
-pub(crate) const BYTES_PER_REPORT: usize = 8;
+pub(crate) const BYTES_PER_REPORT: usize = 16;
+/// Reports after the first error. Steps are slow from there on: this is what
+/// some hundred kilobytes need.
+pub(crate) const REPORTS_AFTER_ERROR: usize = 5_000;

@@ -8,8 +8,8 @@
 //!   deep as its `if`;
 //! - Halstead's operators are keywords and signs, a pair of brackets being one,
 //!   and operands are names, numbers and texts;
-//! - complexity follows radon for Python, which counts assertions as branches,
-//!   and `McCabe` with short-circuit operators for Java;
+//! - complexity follows radon for Python, which takes an assertion for one
+//!   branch, and `McCabe` with short-circuit operators for Java;
 //! - lines hold at least one word; those of a docstring do not count;
 //! - maintainability is radon's formula on these numbers.
 
@@ -158,9 +158,11 @@ fn halstead_volume(tree: &Tree<'_>, nodes: Range<At>, docstring: Option<At>) -> 
 fn cyclomatic_complexity(tree: &Tree<'_>, nodes: Range<At>) -> u32 {
     let python = tree.language == Language::Python;
     let has = |at: At, kind: Kind| tree.child(at, kind).is_some();
-    let mut test = true;
     let mut complexity = 1;
-    for at in nodes {
+    let mut next = nodes.start;
+    while next < nodes.end {
+        let at = next;
+        next += 1;
         complexity += match tree.kind(at) {
             Kind::If
             | Kind::Elif
@@ -168,16 +170,19 @@ fn cyclomatic_complexity(tree: &Tree<'_>, nodes: Range<At>) -> u32 {
             | Kind::Do
             | Kind::Catch
             | Kind::Junction
-            | Kind::ForClause
-            | Kind::IfClause => 1,
+            | Kind::ForClause => 1,
+            // A condition of a case is part of it.
+            Kind::IfClause => u32::from(tree.kind(tree.parent(at)) != Kind::Case),
             // An `else` of a loop or of a `try` is a branch of its own.
             Kind::For | Kind::While => 1 + u32::from(python && has(at, Kind::Else)),
             Kind::Try => u32::from(python && has(at, Kind::Else)),
             Kind::SwitchLabel => u32::from(!has(at, Kind::Default)),
             Kind::Case => u32::from(!matches_anything(tree, at)),
-            Kind::Assert | Kind::Lambda => u32::from(python),
-            // A function within the test adds its own.
-            Kind::Function => u32::from(python && !std::mem::take(&mut test)),
+            // One branch, whatever is in it.
+            Kind::Assert if python => {
+                next = tree.after(at);
+                1
+            }
             _ => 0,
         };
     }
@@ -215,4 +220,134 @@ pub(crate) fn count_modules(piece: &Piece, imports: &HashMap<&str, Vec<&str>>) -
         }
     }
     u32::try_from(modules.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{read_fragment, read_source};
+
+    fn python(body: &str) -> Metrics {
+        let file = read_source("tests/test_a.py", Language::Python, body.as_bytes());
+        file.tests[0].metrics
+    }
+
+    fn java(method: &str) -> Metrics {
+        read_fragment(Language::Java, method, None, "a.B", "t").metrics
+    }
+
+    #[test]
+    fn halstead_volume_counts_a_pair_of_brackets_once() {
+        // Operators: @ void ( { ( ; ( ;  Operands: Test t f 1 f 1
+        let distinct = ["@", "void", "(", "{", ";", "Test", "t", "f", "1"].len() as f64;
+        let volume = java("@Test void t() { f(1); f(1); }").halstead_volume;
+        assert!((volume - 14.0 * distinct.log2()).abs() < 1e-9, "{volume}");
+        let volume = python("def test_a():\n    \"\"\"Why.\"\"\"\n    a = b[0]\n").halstead_volume;
+        // def test_a ( : a = b [ 0
+        assert!((volume - 9.0 * 9_f64.log2()).abs() < 1e-9, "{volume}");
+    }
+
+    #[test]
+    fn maintainability_is_radons() {
+        // As `mi_compute` of radon 6.0.1 has it.
+        assert!((maintainability(100.0, 5, 10, 2) - 86.890_189_678_155_27).abs() < 1e-9);
+        assert!((maintainability(8.0, 1, 3, 0) - 83.134_143_220_375_12).abs() < 1e-9);
+        assert!((maintainability(1e9, 500, 5_000, 0) - 0.0).abs() < 1e-9);
+        assert!((maintainability(0.0, 1, 3, 0) - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn python_complexity_is_radons() {
+        // As `mi_parameters` of radon 6.0.1 says of the bodies.
+        for (body, expected) in [
+            ("a()", 1),
+            ("assert a and b or c\n    assert d", 3),
+            ("if a:\n        b()\n    elif c:\n        d()\n    else:\n        e()", 3),
+            ("for a in b:\n        c()\n    else:\n        d()\n    while e:\n        f()", 4),
+            (
+                "try:\n        a()\n    except B:\n        c()\n    except D:\n        e()\n    else:\n        \
+                 f()\n    finally:\n        g()",
+                4,
+            ),
+            ("a = [b for b in c if d if e]\n    f = {g: h for g in i for h in j}\n    k = l if m else n", 7),
+            ("a = lambda: 1\n    with b as c:\n        d()", 1),
+            ("def b():\n        if c:\n            d()\n    b()", 2),
+            (
+                "match a:\n        case 1:\n            b()\n        case 2 if c:\n            d()\n        \
+                 case _:\n            e()",
+                3,
+            ),
+            ("async for a in b:\n        pass\n    async with c:\n        return sum(d for d in e)", 3),
+        ] {
+            let source = format!("async def test_a():\n    {body}\n");
+            assert_eq!(python(&source).cyclomatic_complexity, expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn java_complexity_counts_branches() {
+        assert_eq!(java("void t() { a(); }").cyclomatic_complexity, 1);
+        assert_eq!(java("void t() { if (a && b || c) {} else if (d) {} else {} }").cyclomatic_complexity, 5);
+        let switch = "void t() { switch (a) { case 1: case 2: b(); break; default: c(); } }";
+        assert_eq!(java(switch).cyclomatic_complexity, 3);
+        let loops = "void t() { for (;;) {} for (A a : b) {} while (c) {} do {} while (d); }";
+        assert_eq!(java(loops).cyclomatic_complexity, 5);
+        let tries = "void t() { try { a = b ? c : d; } catch (A e) {} catch (B | C e) {} finally {} }";
+        assert_eq!(java(tries).cyclomatic_complexity, 4);
+    }
+
+    #[test]
+    fn statements_of_the_body_are_at_depth_one() {
+        assert_eq!(java("@Test void t() {}").ast_depth, 0);
+        assert_eq!(java("@Test void t() { a(); }").ast_depth, 1);
+        assert_eq!(java("@Test void t() { for (int i = 0; i < 5; i++) { if (a) { b(); } } }").ast_depth, 3);
+        assert_eq!(
+            java("@Test void t() { if (a) { b(); } else if (c) { d(); } else { e(); } }").ast_depth,
+            2
+        );
+        assert_eq!(java("@Test void t() { run(() -> { try { a(); } finally { b(); } }); }").ast_depth, 3);
+        assert_eq!(python("def test_a(): pass\n").ast_depth, 1);
+        let nested = "@mark\ndef test_a():\n    with a:\n        if b:\n            c()\n        \
+                      elif d:\n            e()\n";
+        assert_eq!(python(nested).ast_depth, 3);
+        assert_eq!(python("def test_a():\n    @b\n    def c():\n        d()\n").ast_depth, 2);
+    }
+
+    #[test]
+    fn assertions_are_told_from_other_calls() {
+        let body = "@Test void t() { assertEquals(1, a); Assert.assertTrue(b);\n\
+                    assertThat(c).isEqualTo(1).isNotNull(); verify(mock).run(); inOrder.verify(mock);\n\
+                    signature.verify(key); fail(); service.fail(); assert d; Assertions.fail(\"e\");\n\
+                    verifyNoMoreInteractions(mock); }";
+        assert_eq!(java(body).assertions, 9);
+        let body = "def test_a(self):\n    assert a\n    self.assertEqual(1, 2)\n    \
+                    with pytest.raises(E):\n        b()\n    mock.assert_called_once()\n    self.fail()\n    \
+                    job.fail()\n    c.raises()\n";
+        assert_eq!(python(body).assertions, 5);
+    }
+
+    #[test]
+    fn lines_hold_words() {
+        assert_eq!(java("@Test\nvoid t() {\n\n  // a\n  /* b\n */ a(); b();\n}\n").lines, 4);
+        assert_eq!(java("@Test void t() { a = \"\"\"\n x\n\n y\"\"\"; }").lines, 4);
+        let source = "def test_a():\n    \"\"\"Says\n    why.\"\"\"\n    a(\n        1,\n    )\n    # b\n\n    \
+                      b = '''\n\n'''\n";
+        assert_eq!(python(source).lines, 7);
+    }
+
+    #[test]
+    fn external_modules_are_of_other_projects() {
+        let source = "import os\nimport numpy as np, requests.sessions\nfrom flask import Flask as F, abort\n\
+                      from . import near\nfrom tests import own\nimport pytest\nimport unused\n\
+                      def test_a():\n    np.sum(os, near, own)\n    requests.get(F, abort)\n    \
+                      pytest.fail()\n    from redis import x\n";
+        assert_eq!(python(source).external_modules, 4);
+        let class = "package org.acme.cart;\nimport java.util.List;\nimport org.acme.shop.Shop;\n\
+                     import org.mockito.Mockito;\nimport org.mockito.stubbing.Answer;\n\
+                     import org.junit.Test;\nimport com.google.common.collect.Lists;\n\
+                     import org.apache.hadoop.fs.Path;\nclass B {}\n";
+        let method = "@Test void t() { Mockito.mock(Shop.class, (Answer) null); List a = Lists.of(); }";
+        let test = read_fragment(Language::Java, method, Some(class), "org.acme.cart.B", "t");
+        assert_eq!(test.metrics.external_modules, 2);
+    }
 }

@@ -160,8 +160,8 @@ impl<'t, 'a> PythonFile<'t, 'a> {
     /// `__test__ = False`
     fn is_opted_out(&self, class: usize) -> bool {
         let told = |class: &usize| {
-            let fields = self.outline.classes[*class].fields.iter().rev();
-            fields.filter_map(|at| self.tree.text(*at).strip_prefix("__test__")).next()
+            let mut fields = self.outline.classes[*class].fields.iter().rev();
+            fields.find_map(|at| self.tree.text(*at).strip_prefix("__test__"))
         };
         self.outline.lineage(class).iter().find_map(told).is_some_and(|value| value.contains("False"))
     }

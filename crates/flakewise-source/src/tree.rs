@@ -9,7 +9,8 @@ use std::ops::{ControlFlow, Range};
 use tree_sitter::{ParseOptions, Parser, TreeCursor};
 
 use crate::kind::{Grammar, Kind};
-use crate::limits::{BYTES_PER_REPORT, REPORTS_PER_FILE};
+use crate::limits::{BYTES_PER_REPORT, REPORTS_AFTER_ERROR, REPORTS_PER_FILE};
+use crate::nesting::is_too_deep;
 use crate::{Language, TokenKind};
 
 /// A node's place in the list.
@@ -43,11 +44,14 @@ thread_local! {
 }
 
 impl<'a> Tree<'a> {
-    /// Parses a text, or nothing if that takes too many steps or the language
-    /// is not read.
+    /// Parses a text, or nothing if it is nested too deeply, takes too many steps
+    /// or the language is not read.
     pub(crate) fn parse(language: Language, text: &'a str) -> Option<Self> {
         let grammar = Grammar::of(language)?;
         let length = u32::try_from(text.len()).ok()?;
+        if is_too_deep(language, text) {
+            return None;
+        }
         let tree = parse_steps(grammar, text)?;
         let broken = tree.root_node().has_error();
         let mut nodes = Vec::with_capacity(text.len() / 3);
@@ -177,7 +181,10 @@ struct Offset {
 fn parse_steps(grammar: &Grammar, text: &str) -> Option<tree_sitter::Tree> {
     let bytes = text.as_bytes();
     let mut reports = REPORTS_PER_FILE + bytes.len() / BYTES_PER_REPORT;
-    let mut progress = |_: &tree_sitter::ParseState| {
+    let mut progress = |state: &tree_sitter::ParseState| {
+        if state.has_error() {
+            reports = reports.min(REPORTS_AFTER_ERROR);
+        }
         reports -= 1;
         if reports == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

@@ -32,15 +32,8 @@ pub(super) fn external_modules<'a>(outline: &Outline<'a>, package: &str) -> Hash
         if standard || module == own || RUNNERS.contains(&module) {
             continue;
         }
-        let name = if import.wildcard && !import.is_static {
-            ""
-        } else if import.wildcard {
-            // `Assert` in `org.junit.Assert.*` is not the name that is used,
-            // and the names that are cannot be known.
-            ""
-        } else {
-            import.name.rsplit('.').next().unwrap_or_default().trim()
-        };
+        let last = import.name.rsplit('.').next().unwrap_or_default().trim();
+        let name = if import.wildcard { "" } else { last };
         let known = modules.entry(name).or_default();
         if !known.contains(&module) {
             known.push(module);

@@ -37,7 +37,7 @@ const JAVA: &str =
 const PYTHON: &str = include_str!("../../../../testdata/suites/pytest/tests/test_orders.py");
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_are_read(mut bytes in prop::collection::vec(any::<u8>(), 0..400)) {
@@ -71,38 +71,45 @@ proptest! {
 
 #[test]
 fn deep_nesting_overflows_no_stack() {
-    let deep = |open: &str, close: &str| format!("{}{}", open.repeat(10_000), close.repeat(10_000));
-    for nest in [
-        deep("(", ")"),
-        deep("{", "}"),
-        deep("[", "]"),
-        deep("if (a) {", "}"),
-        deep("x.a(", ")"),
-        deep("-", ""),
-        deep("a.b().", ""),
-        deep("new A() { void f() {", "}}"),
-        deep("class A {", "}"),
-        deep("\"", ""),
-        deep("<", ">"),
-    ] {
-        let file = java(&format!("class ATest {{ @Test void one() {{ {nest}; }} @Test void two() {{}} }}"));
-        check(&file);
-        let file = python(&format!("def test_one():\n    x = {nest}\n\ndef test_two():\n    pass\n"));
-        check(&file);
+    let deep =
+        |times: usize, open: &str, close: &str| format!("{}{}", open.repeat(times), close.repeat(times));
+    let mut nests = vec![deep(10_000, "-", "1"), deep(10_000, "a.b().", ""), deep(10_000, "\"", "")];
+    // Above a thousand brackets nothing is parsed.
+    for times in [900, 10_000] {
+        nests.push(deep(times, "(", ")"));
+        nests.push(deep(times, "{", "}"));
+        nests.push(deep(times, "[", "]"));
+        nests.push(deep(times, "x.a(", ")"));
+        nests.push(deep(times / 4, "new A() { void f() {", "}}"));
+        nests.push(deep(times, "class A {", "}"));
+        nests.push(deep(times, "a<", ""));
     }
-    let mut indented = String::new();
-    for depth in 0..1_000 {
-        indented.push_str(&format!("{}if x:\n", " ".repeat(depth)));
+    for nest in nests {
+        check(&java(&format!("class ATest {{ @Test void one() {{ x = {nest}; }} @Test void two() {{}} }}")));
+        check(&python(&format!("def test_one():\n    x = {nest}\n\ndef test_two():\n    pass\n")));
     }
+    let file = java(&format!("class ATest {{ @Test void one() {{ x = {}1; }} }}", "-".repeat(10_000)));
+    assert_eq!(names(&file), ["ATest::one"]);
+    let file = java(&format!("class ATest {{ @Test void one() {{ {} }} }}", deep(900, "if (a) {", "}")));
+    assert_eq!(file.tests[0].metrics.ast_depth, 900);
+    assert_eq!(file.tests[0].metrics.cyclomatic_complexity, 901);
+    let indented: String = (0..1_000).map(|depth| format!("{}if x:\n", " ".repeat(depth))).collect();
     check(&python(&format!("def test_one(): pass\n{indented}{}pass\n", " ".repeat(1_000))));
+}
+
+#[test]
+fn what_takes_too_many_steps_is_given_up() {
+    let file = java(&format!("class ATest {{ @Test void one() {{ {} }} }}", "%% ?? ".repeat(100_000)));
+    assert!(file.tests.is_empty());
+    assert!(file.issues[0].text.contains("too many steps"));
 }
 
 #[test]
 fn deep_classes_are_looked_into_so_far() {
     let file = java(&format!(
         "{}@Test void deep() {{}}{}",
-        "class A { @Test void one() {} @Nested ".repeat(1_000),
-        "}".repeat(1_000)
+        "class A { @Test void one() {} @Nested ".repeat(500),
+        "}".repeat(500)
     ));
     assert_eq!(file.tests.len(), 32);
 }
