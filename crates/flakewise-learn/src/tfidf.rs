@@ -12,6 +12,16 @@ pub enum TermWeight {
     Sublinear,
 }
 
+impl TermWeight {
+    /// What a count weighs.
+    pub fn of(self, count: f32) -> f32 {
+        match self {
+            Self::Count => count,
+            Self::Sublinear => 1.0 + count.ln(),
+        }
+    }
+}
+
 /// What the rows learnt from say about each column: `ln((1 + n) / (1 + rows with it)) + 1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idf {
@@ -34,6 +44,11 @@ impl Idf {
         Self { weights }
     }
 
+    /// Takes weights that were learnt before.
+    pub fn from_weights(weights: Vec<f32>) -> Self {
+        Self { weights }
+    }
+
     /// The weights of the columns.
     pub fn weights(&self) -> &[f32] {
         &self.weights
@@ -43,13 +58,9 @@ impl Idf {
     pub fn apply(&self, counts: &SparseMatrix, term_weight: TermWeight) -> SparseMatrix {
         let mut weighted = SparseMatrix::new(counts.columns());
         for row in 0..counts.rows() {
-            weighted.push(counts.row(row).iter().map(|(column, count)| {
-                let count = match term_weight {
-                    TermWeight::Count => count,
-                    TermWeight::Sublinear => 1.0 + count.ln(),
-                };
-                (column, count * self.weights[column as usize])
-            }));
+            let row = counts.row(row);
+            let weigh = |(column, count)| (column, term_weight.of(count) * self.weights[column as usize]);
+            weighted.push(row.iter().map(weigh));
         }
         weighted.normalised()
     }

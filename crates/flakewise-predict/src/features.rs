@@ -16,6 +16,8 @@ pub struct Features {
     pub context: Vec<(u64, f32)>,
     /// Counts and measures, [`NUMBERS`] of them.
     pub numbers: Vec<f32>,
+    /// The lines of the test that say something, by hash, rising.
+    pub lines: Vec<u32>,
     /// The class or file the test is in, by hash.
     pub class: u64,
     /// The package or folder that is in, by hash.
@@ -48,6 +50,7 @@ impl Features {
             body: sorted(body),
             context: sorted(context),
             numbers: numbers(test),
+            lines: line_hashes(&test.body),
             class,
             package: hash(&[package]),
         }
@@ -99,6 +102,19 @@ impl Word<'_> {
         let start = hash_from(OFFSET, &[]) ^ self.kind as u64;
         let parts = [self.text, self.with];
         hash_from(start, &parts[..if self.with.is_empty() { 1 } else { 2 }])
+    }
+
+    /// For people.
+    pub(crate) fn show(&self) -> String {
+        match self.kind {
+            WordKind::Member | WordKind::AroundMember => format!("{}.{}", self.text, self.with),
+            WordKind::Pair => format!("{} {}", self.text, self.with),
+            WordKind::Created => format!("new {}", self.text),
+            WordKind::Method => format!("{}()", self.text),
+            WordKind::ImportPrefix if !self.with.is_empty() => format!("package {}", self.with),
+            WordKind::Import | WordKind::ImportPrefix => format!("import {}", self.text),
+            _ => self.text.to_owned(),
+        }
     }
 }
 
@@ -297,6 +313,22 @@ fn numbers(test: &SourceTest) -> Vec<f32> {
     numbers.to_vec()
 }
 
+fn line_hashes(piece: &Piece) -> Vec<u32> {
+    let mut lines: Vec<u32> = piece.text.lines().filter_map(line_hash).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
+/// A line without its spaces, as a hash; nothing if it is too short to say
+/// anything.
+#[expect(clippy::cast_possible_truncation, reason = "half of a hash is one too")]
+pub(crate) fn line_hash(line: &str) -> Option<u32> {
+    const LEAST: usize = 12;
+    let line: String = line.split_whitespace().collect();
+    (line.len() >= LEAST && !line.starts_with('@')).then(|| hash(&[&line]) as u32)
+}
+
 fn sorted(words: HashMap<u64, f32>) -> Vec<(u64, f32)> {
     let mut words: Vec<_> = words.into_iter().collect();
     words.sort_unstable_by_key(|&(hash, _)| hash);
@@ -308,6 +340,11 @@ const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 /// FNV-1a, with a step between parts. It is part of every model file.
 pub(crate) fn hash(parts: &[&str]) -> u64 {
     hash_from(OFFSET, parts)
+}
+
+/// A hash of hashes.
+pub(crate) fn hash_numbers(parts: &[u64]) -> u64 {
+    parts.iter().fold(OFFSET, |hash, part| (hash ^ part).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29))
 }
 
 fn hash_from(start: u64, parts: &[&str]) -> u64 {

@@ -4,14 +4,24 @@
 //! alone: it runs nothing. A model file is data; loading one executes nothing,
 //! and a damaged or hostile file is refused.
 
+mod blend;
 mod category;
+mod codec;
 mod example;
 mod features;
+mod file;
 mod model;
+mod neighbours;
+mod odds;
+mod past;
 mod prediction;
+mod reasons;
+mod words;
 
+pub use blend::{Blend, HeldOut, Judgement, Row};
 pub use category::Category;
 pub use example::Example;
 pub use features::{Features, NUMBERS};
 pub use model::{Expectation, Model, ModelCard, ModelError, TrainOptions};
+pub use past::Keys;
 pub use prediction::{CategoryGuess, Familiarity, Prediction, Reason};

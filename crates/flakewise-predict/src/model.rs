@@ -1,13 +1,21 @@
 //! The predictor: what the command line and others use.
 
+use flakewise_learn::Confusion;
+use flakewise_model::Probability;
 use flakewise_source::SourceTest;
+use rayon::prelude::*;
 
-use crate::{Example, Familiarity, Prediction};
+use crate::blend::{Blend, HeldOut, Row};
+use crate::features::Features;
+use crate::past::Keys;
+use crate::reasons::reasons;
+use crate::{Example, Familiarity, Prediction, file};
 
 /// A trained predictor.
 #[derive(Clone, Debug)]
 pub struct Model {
     card: ModelCard,
+    blend: Blend,
 }
 
 /// What a model says about itself.
@@ -40,33 +48,42 @@ pub struct Expectation {
 }
 
 /// How to train.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct TrainOptions {
     /// What the examples are, for people.
     pub trained_on: String,
+    /// The questions the model is to answer.
+    pub familiarities: Vec<Familiarity>,
     /// For everything random.
     pub seed: u64,
 }
 
+impl Default for TrainOptions {
+    fn default() -> Self {
+        let familiarities = vec![Familiarity::NewProject, Familiarity::KnownProject, Familiarity::KnownClass];
+        Self { trained_on: String::new(), familiarities, seed: 0 }
+    }
+}
+
 /// Why a model file cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// It is something else.
     #[error("not a model of ours")]
     NotAModel,
-    /// It was made by a newer version.
-    #[error("the model has format {found}, and this version reads up to {known}")]
+    /// It was made by another version.
+    #[error("the model has format {found}, and this version reads format {known}")]
     Newer {
         /// Its format.
         found: u32,
-        /// The newest known here.
+        /// The one known here.
         known: u32,
     },
     /// It was damaged: the checksum, or what is inside, is wrong.
     #[error("the model is damaged: {0}")]
     Damaged(&'static str),
     /// There is nothing to learn from.
-    #[error("to train, examples of flaky and of other tests are needed; there are {flaky} and {other}")]
+    #[error("too few examples to learn from: {flaky} flaky tests and {other} others")]
     TooFewExamples {
         /// Flaky tests among them.
         flaky: usize,
@@ -77,23 +94,56 @@ pub enum ModelError {
 
 impl Model {
     /// Learns from examples.
-    pub fn train(_examples: &[Example], _options: &TrainOptions) -> Result<Self, ModelError> {
-        Ok(Self { card: ModelCard::default() })
+    pub fn train(examples: &[Example], options: &TrainOptions) -> Result<Self, ModelError> {
+        let features: Vec<Features> =
+            examples.par_iter().map(|example| Features::of(&example.test)).collect();
+        let rows: Vec<Row<'_>> = examples
+            .iter()
+            .zip(&features)
+            .map(|(example, features)| Row {
+                features,
+                keys: Keys::new(&example.project, &example.test.id, features),
+                flaky: example.flaky,
+                name: example.test.id.as_str(),
+            })
+            .collect();
+        let flaky = rows.iter().filter(|row| row.flaky).count();
+        let too_few = ModelError::TooFewExamples { flaky, other: rows.len() - flaky };
+        if flaky == 0 || flaky == rows.len() {
+            return Err(too_few);
+        }
+        let (blend, held_out) = Blend::train(&rows, &options.familiarities, options.seed);
+        if blend.experts.is_empty() {
+            return Err(too_few);
+        }
+        let mut projects: Vec<u64> = rows.iter().map(|row| row.keys.project).collect();
+        projects.sort_unstable();
+        projects.dedup();
+        let card = ModelCard {
+            trained_on: options.trained_on.clone(),
+            tests: rows.len() as u64,
+            flaky: flaky as u64,
+            projects: projects.len() as u64,
+            expectations: expectations(&held_out),
+        };
+        // A model file rounds numbers: what is used is always what was read.
+        Self::from_bytes(&file::write(&card, &blend))
     }
 
     /// The model that ships with the binary, trained across projects.
     pub fn pretrained() -> Self {
-        Self { card: ModelCard::default() }
+        Self::from_bytes(include_bytes!("../pretrained.model")).expect("the model that ships is whole")
     }
 
     /// Reads a model file.
-    pub fn from_bytes(_bytes: &[u8]) -> Result<Self, ModelError> {
-        Err(ModelError::NotAModel)
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
+        let (card, blend) = file::read(bytes)?;
+        Ok(Self { card, blend })
     }
 
     /// The model file: small, versioned and checksummed.
     pub fn to_bytes(&self) -> Vec<u8> {
-        Vec::new()
+        file::write(&self.card, &self.blend)
     }
 
     /// What it says about itself.
@@ -103,7 +153,51 @@ impl Model {
 
     /// Judges tests of a project, all of them together: the tests of a class
     /// speak for each other. Reasons are given for risks from `explain_from`.
-    pub fn predict(&self, _project: &str, _tests: &[SourceTest], _explain_from: f64) -> Vec<Prediction> {
-        Vec::new()
+    pub fn predict(&self, project: &str, tests: &[SourceTest], explain_from: f64) -> Vec<Prediction> {
+        let features: Vec<Features> = tests.par_iter().map(Features::of).collect();
+        let pairs: Vec<(&Features, Keys)> = tests
+            .iter()
+            .zip(&features)
+            .map(|(test, features)| (features, Keys::new(project, &test.id, features)))
+            .collect();
+        let judgements = self.blend.judge(&pairs);
+        (0..tests.len())
+            .into_par_iter()
+            .map(|place| {
+                let (features, keys) = &pairs[place];
+                let judgement = judgements[place];
+                let expert = self.blend.expert_for(keys).filter(|_| judgement.risk >= explain_from);
+                let reasons = expert.map(|expert| {
+                    reasons(&self.blend, &self.blend.experts[expert], &tests[place], features, keys)
+                });
+                Prediction {
+                    risk: Probability::clamped(judgement.risk),
+                    familiarity: self.blend.past.familiarity(keys),
+                    category: None,
+                    reasons: reasons.unwrap_or_default(),
+                }
+            })
+            .collect()
     }
+}
+
+/// Precision and recall on what was held out, at thresholds people may choose.
+fn expectations(held_out: &[HeldOut]) -> Vec<Expectation> {
+    let mut familiarities: Vec<Familiarity> = held_out.iter().map(|test| test.familiarity).collect();
+    familiarities.sort_unstable();
+    familiarities.dedup();
+    let mut expectations = Vec::new();
+    for familiarity in familiarities {
+        for threshold in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
+            let mut confusion = Confusion::default();
+            for test in held_out.iter().filter(|test| test.familiarity == familiarity) {
+                confusion.count(test.risk >= threshold, test.flaky);
+            }
+            if confusion.true_positives + confusion.false_positives > 0 {
+                let (precision, recall) = (confusion.precision(), confusion.recall());
+                expectations.push(Expectation { familiarity, threshold, precision, recall });
+            }
+        }
+    }
+    expectations
 }

@@ -1,0 +1,396 @@
+//! Our best predictor from source alone.
+//!
+//! A support vector machine over weighted words, the nearest known tests, and
+//! what is known of the class, package and project go into boosted trees
+//! together with counts and common words. What may be known differs: a test of
+//! a class with known flaky tests is another question than one of a project
+//! never seen. So there is an expert for each [`Familiarity`], trained and
+//! calibrated on what was held out in just that way.
+
+use std::collections::HashMap;
+
+use flakewise_learn::{
+    Booster, BoostingOptions, Fold, Isotonic, LinearModel, LinearOptions, SparseMatrix,
+    stratified_group_folds,
+};
+use rayon::prelude::*;
+
+use crate::Familiarity;
+use crate::features::{Features, NUMBERS};
+use crate::neighbours::Neighbours;
+use crate::odds::{SUMMARY, WordOdds};
+use crate::past::{Keys, Past};
+use crate::words::{TextSpace, Vocabulary, body, context};
+
+/// A test to learn from.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The test.
+    pub features: &'a Features,
+    /// What it belongs to.
+    pub keys: Keys,
+    /// Whether it is flaky.
+    pub flaky: bool,
+    /// What people know it by.
+    pub name: &'a str,
+}
+
+/// The predictor.
+#[derive(Clone, Debug)]
+pub struct Blend {
+    pub(crate) space: TextSpace,
+    pub(crate) columns: Columns,
+    pub(crate) experts: Vec<Expert>,
+    pub(crate) past: Past,
+    pub(crate) neighbours: Neighbours,
+}
+
+/// The words that boosted trees look at: those of many tests and projects.
+#[derive(Clone, Debug)]
+pub(crate) struct Columns {
+    pub(crate) body: Vocabulary,
+    pub(crate) context: Vocabulary,
+}
+
+/// What judges tests of one familiarity.
+#[derive(Clone, Debug)]
+pub(crate) struct Expert {
+    pub(crate) familiarity: Familiarity,
+    pub(crate) linear: LinearModel,
+    pub(crate) odds: WordOdds,
+    pub(crate) boosters: Vec<Booster>,
+    pub(crate) calibration: Isotonic,
+}
+
+/// What an expert said of a test it did not learn from.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldOut {
+    /// How familiar it was made to be.
+    pub familiarity: Familiarity,
+    /// The calibrated chance.
+    pub risk: f64,
+    /// Whether it is flaky.
+    pub flaky: bool,
+}
+
+/// What is said of one test.
+#[derive(Clone, Copy, Debug)]
+pub struct Judgement {
+    /// How familiar the test is.
+    pub familiarity: Familiarity,
+    /// Not calibrated; orders tests.
+    pub score: f64,
+    /// The calibrated chance.
+    pub risk: f64,
+}
+
+/// Parts of the training data that are held out in turn.
+const FOLDS: usize = 5;
+/// So many tests vote.
+const NEIGHBOURS: usize = 15;
+
+impl Blend {
+    /// Learns, and says what its experts thought of what they did not see.
+    /// Experts that the data cannot teach are left out.
+    pub fn train(rows: &[Row<'_>], familiarities: &[Familiarity], seed: u64) -> (Self, Vec<HeldOut>) {
+        let tests: Vec<(&Features, u64)> = rows.iter().map(|row| (row.features, row.keys.project)).collect();
+        let projects = least_projects(familiarities);
+        let space = TextSpace::fit(&tests, projects);
+        let text = space.rows(rows.iter().map(|row| row.features));
+        let past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
+        let columns = Columns::fit(&tests);
+        let votes = familiarities.iter().any(|&familiarity| familiarity != Familiarity::NewProject);
+        let neighbours = Neighbours::new(&text, rows, votes);
+        let mut blend = Self { space, columns, experts: Vec::new(), past, neighbours };
+        let mut held_out = Vec::new();
+        for &familiarity in familiarities {
+            if let Some((expert, judged)) = blend.teach(rows, &text, familiarity, projects, seed) {
+                blend.experts.push(expert);
+                held_out.extend(judged);
+            }
+        }
+        (blend, held_out)
+    }
+
+    fn teach(
+        &self,
+        rows: &[Row<'_>],
+        text: &SparseMatrix,
+        familiarity: Familiarity,
+        projects: usize,
+        seed: u64,
+    ) -> Option<(Expert, Vec<HeldOut>)> {
+        let labels: Vec<bool> = rows.iter().map(|row| row.flaky).collect();
+        let groups: Vec<u64> = rows.iter().map(|row| row.keys.group(familiarity)).collect();
+        let folds = usable_folds(&labels, &groups, seed)?;
+        let linear = learn_words(text, &labels, familiarity);
+        // What the words say of tests that were held out.
+        let parts: Vec<Vec<f64>> = folds
+            .par_iter()
+            .map(|fold| {
+                let train: Vec<_> =
+                    fold.train.iter().map(|&row| (rows[row].features, rows[row].keys.project)).collect();
+                let space = TextSpace::fit(&train, projects);
+                let text = space.rows(train.iter().map(|(features, _)| *features));
+                let labels: Vec<bool> = fold.train.iter().map(|&row| labels[row]).collect();
+                let model = learn_words(&text, &labels, familiarity);
+                model.decisions(&space.rows(fold.test.iter().map(|&row| rows[row].features)))
+            })
+            .collect();
+        let mut words = vec![[0.0; 2]; rows.len()];
+        for (fold, said) in folds.iter().zip(&parts) {
+            let means = class_means(fold.test.iter().map(|&row| rows[row].keys.class), said);
+            for ((&row, &own), mean) in fold.test.iter().zip(said).zip(means) {
+                words[row] = [own, mean];
+            }
+        }
+        let tests: Vec<(&Features, Keys)> = rows.iter().map(|row| (row.features, row.keys)).collect();
+        let weights = class_weights(&tests);
+        let (odds, summaries) = WordOdds::fit(text, &labels, &weights, &groups, self.space.body_columns());
+        let table = self.table(&tests, text, &words, &summaries, familiarity);
+        let boosters = learn_table(&table, &labels, &weights, seed);
+        let mut scores = vec![0.0; rows.len()];
+        let parts: Vec<Vec<f64>> = folds
+            .par_iter()
+            .map(|fold| {
+                let pick =
+                    |values: &[f32]| -> Vec<f32> { fold.train.iter().map(|&row| values[row]).collect() };
+                let labels: Vec<bool> = fold.train.iter().map(|&row| labels[row]).collect();
+                let boosters = learn_table(&table.select(&fold.train), &labels, &pick(&weights), seed);
+                let boosted = boosted(&boosters, &table.select(&fold.test));
+                let words: Vec<[f64; 2]> = fold.test.iter().map(|&row| words[row]).collect();
+                combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class))
+            })
+            .collect();
+        for (fold, said) in folds.iter().zip(&parts) {
+            for (&row, &score) in fold.test.iter().zip(said) {
+                scores[row] = score;
+            }
+        }
+        let calibration = Isotonic::fit(&scores, &labels, None);
+        let held_out = scores
+            .iter()
+            .zip(&labels)
+            .map(|(&score, &flaky)| HeldOut { familiarity, risk: calibration.probability(score), flaky })
+            .collect();
+        Some((Expert { familiarity, linear, odds, boosters, calibration }, held_out))
+    }
+
+    /// Judges tests; those of one class should come together.
+    pub fn judge(&self, tests: &[(&Features, Keys)]) -> Vec<Judgement> {
+        let mut judgements = vec![None; tests.len()];
+        let experts: Vec<Option<usize>> = tests.iter().map(|(_, keys)| self.expert_for(keys)).collect();
+        for (number, expert) in self.experts.iter().enumerate() {
+            let chosen: Vec<usize> = (0..tests.len()).filter(|&test| experts[test] == Some(number)).collect();
+            if chosen.is_empty() {
+                continue;
+            }
+            let chosen_tests: Vec<(&Features, Keys)> = chosen.iter().map(|&test| tests[test]).collect();
+            let text = self.space.rows(chosen_tests.iter().map(|(features, _)| *features));
+            let own = expert.linear.decisions(&text);
+            let means = class_means(chosen_tests.iter().map(|(_, keys)| keys.class), &own);
+            let words: Vec<[f64; 2]> = own.into_iter().zip(means).map(|(own, mean)| [own, mean]).collect();
+            let summaries: Vec<_> = (0..chosen.len())
+                .map(|test| expert.odds.summary(text.row(test), self.space.body_columns()))
+                .collect();
+            let table = self.table(&chosen_tests, &text, &words, &summaries, expert.familiarity);
+            let boosted = boosted(&expert.boosters, &table);
+            let scores = combine(&boosted, &words, chosen_tests.iter().map(|(_, keys)| keys.class));
+            for (&test, score) in chosen.iter().zip(scores) {
+                let risk = expert.calibration.probability(score);
+                judgements[test] = Some(Judgement { familiarity: expert.familiarity, score, risk });
+            }
+        }
+        let base = self.past.total();
+        let risk = f64::from(base.flaky) / f64::from(base.known.max(1));
+        let unknown = Judgement { familiarity: Familiarity::NewProject, score: f64::MIN, risk };
+        judgements.into_iter().map(|judgement| judgement.unwrap_or(unknown)).collect()
+    }
+
+    /// The expert for a test, or the one for tests a little less familiar, or
+    /// whichever there is.
+    pub(crate) fn expert_for(&self, keys: &Keys) -> Option<usize> {
+        let familiarity = self.past.familiarity(keys);
+        let known = self.experts.iter().map(|expert| expert.familiarity).enumerate();
+        let below =
+            known.clone().filter(|(_, expert)| *expert <= familiarity).max_by_key(|(_, expert)| *expert);
+        below.or_else(|| known.min_by_key(|(_, expert)| *expert)).map(|(place, _)| place)
+    }
+
+    /// What boosted trees see.
+    #[expect(clippy::cast_possible_truncation, reason = "columns have single precision")]
+    pub(crate) fn table(
+        &self,
+        tests: &[(&Features, Keys)],
+        text: &SparseMatrix,
+        words: &[[f64; 2]],
+        odds: &[[f32; SUMMARY]],
+        familiarity: Familiarity,
+    ) -> SparseMatrix {
+        let classes = ClassNumbers::of(tests);
+        let rows: Vec<Vec<(u32, f32)>> = (0..tests.len())
+            .into_par_iter()
+            .map(|test| {
+                let (features, keys) = &tests[test];
+                let mut numbers = features.numbers.clone();
+                classes.push(keys.class, &mut numbers);
+                numbers.extend(self.past.odds(keys, familiarity));
+                numbers.extend(self.neighbours.vote(text.row(test), keys, familiarity, NEIGHBOURS));
+                numbers.extend(words[test].map(|said| said as f32));
+                numbers.extend(odds[test]);
+                debug_assert_eq!(numbers.len(), width(familiarity));
+                let mut row: Vec<(u32, f32)> = (0..).zip(numbers).collect();
+                let offset = row.len() as u32;
+                row.extend(
+                    self.columns.body.row(&features.body).map(|(column, count)| (column + offset, count)),
+                );
+                let offset = offset + self.columns.body.len() as u32;
+                row.extend(
+                    self.columns
+                        .context
+                        .row(&features.context)
+                        .map(|(column, count)| (column + offset, count)),
+                );
+                row
+            })
+            .collect();
+        let mut table =
+            SparseMatrix::new(width(familiarity) + self.columns.body.len() + self.columns.context.len());
+        rows.into_iter().for_each(|row| table.push(row));
+        table
+    }
+}
+
+/// Words of one project alone say nothing about a project never seen.
+fn least_projects(familiarities: &[Familiarity]) -> usize {
+    if familiarities == [Familiarity::NewProject] { 2 } else { 1 }
+}
+
+/// How many columns stand in front of the words.
+pub(crate) fn width(familiarity: Familiarity) -> usize {
+    let odds = match familiarity {
+        Familiarity::KnownClass => 6,
+        Familiarity::KnownProject => 4,
+        Familiarity::NewProject => 0,
+    };
+    2 * NUMBERS + 1 + odds + 3 + 2 + SUMMARY
+}
+
+impl Columns {
+    fn fit(tests: &[(&Features, u64)]) -> Self {
+        let mut projects: Vec<u64> = tests.iter().map(|(_, project)| *project).collect();
+        projects.sort_unstable();
+        projects.dedup();
+        let projects = projects.len().min(4);
+        // Of 21,802 tests, 60 and 150; of a small project a handful.
+        let least = |one_in: usize| u32::try_from(tests.len() / one_in).unwrap_or(u32::MAX).max(5);
+        Self {
+            body: Vocabulary::fit(tests, body, least(360), projects, 0.9),
+            context: Vocabulary::fit(tests, context, least(145), projects, 0.9),
+        }
+    }
+}
+
+/// The numbers of the tests of each class, summed.
+struct ClassNumbers {
+    sums: HashMap<u64, (f32, Vec<f32>)>,
+}
+
+impl ClassNumbers {
+    fn of(tests: &[(&Features, Keys)]) -> Self {
+        let mut sums: HashMap<u64, (f32, Vec<f32>)> = HashMap::new();
+        for (features, keys) in tests {
+            let (count, sum) = sums.entry(keys.class).or_insert_with(|| (0.0, vec![0.0; NUMBERS]));
+            *count += 1.0;
+            sum.iter_mut().zip(&features.numbers).for_each(|(sum, number)| *sum += number);
+        }
+        Self { sums }
+    }
+
+    /// The mean of each, and how many tests there are.
+    fn push(&self, class: u64, numbers: &mut Vec<f32>) {
+        let (count, sum) = &self.sums[&class];
+        numbers.extend(sum.iter().map(|sum| sum / count));
+        numbers.push(*count);
+    }
+}
+
+fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>> {
+    let groups_of = |wanted: bool| {
+        let mut of: Vec<u64> = groups
+            .iter()
+            .zip(labels)
+            .filter(|&(_, &label)| label == wanted)
+            .map(|(group, _)| *group)
+            .collect();
+        of.sort_unstable();
+        of.dedup();
+        of.len()
+    };
+    // Every fold must hold both out, or nothing is learnt about what was held out.
+    (groups_of(true) >= FOLDS && groups_of(false) >= FOLDS)
+        .then(|| stratified_group_folds(labels, groups, FOLDS, seed))
+}
+
+fn learn_words(text: &SparseMatrix, labels: &[bool], familiarity: Familiarity) -> LinearModel {
+    // Chosen on public data: the less familiar, the less may single words say.
+    let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
+    let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: None };
+    LinearModel::support_vectors(text, labels, options, 1)
+}
+
+fn learn_table(table: &SparseMatrix, labels: &[bool], weights: &[f32], seed: u64) -> Vec<Booster> {
+    let options = BoostingOptions {
+        rounds: 200,
+        learning_rate: 0.05,
+        leaves: 15,
+        min_leaf_rows: 20.min(labels.len() / 20 + 1),
+        lambda: 10.0,
+        row_fraction: 0.7,
+        column_fraction: 0.2,
+        seed,
+    };
+    // One in which every test counts the same, and one in which large classes
+    // count less.
+    let first = Booster::fit(table, labels, None, &options);
+    let second = Booster::fit(table, labels, Some(weights), &BoostingOptions { seed: seed + 1, ..options });
+    vec![first, second]
+}
+
+fn boosted(boosters: &[Booster], table: &SparseMatrix) -> Vec<f64> {
+    let mut sums = vec![0.0; table.rows()];
+    for booster in boosters {
+        for (sum, score) in sums.iter_mut().zip(booster.score_all(table)) {
+            *sum += f64::from(score) / boosters.len() as f64;
+        }
+    }
+    sums
+}
+
+/// One score of a test from trees and words, and from those of its class.
+fn combine(boosted: &[f64], words: &[[f64; 2]], classes: impl Iterator<Item = u64>) -> Vec<f64> {
+    let means = class_means(classes, boosted);
+    let all = boosted.iter().zip(means).zip(words);
+    all.map(|((own, mean), words)| own + mean + 3.0 * (words[0] + words[1])).collect()
+}
+
+/// For each, the mean of its class.
+fn class_means(classes: impl Iterator<Item = u64>, values: &[f64]) -> Vec<f64> {
+    let classes: Vec<u64> = classes.collect();
+    let mut sums: HashMap<u64, (f64, f64)> = HashMap::new();
+    for (class, value) in classes.iter().zip(values) {
+        let (count, sum) = sums.entry(*class).or_default();
+        *count += 1.0;
+        *sum += value;
+    }
+    classes.iter().map(|class| sums[class].1 / sums[class].0).collect()
+}
+
+/// A class counts as the root of its tests.
+fn class_weights(tests: &[(&Features, Keys)]) -> Vec<f32> {
+    let mut sizes: HashMap<u64, f32> = HashMap::new();
+    for (_, keys) in tests {
+        *sizes.entry(keys.class).or_default() += 1.0;
+    }
+    tests.iter().map(|(_, keys)| 1.0 / sizes[&keys.class].sqrt()).collect()
+}

@@ -1,0 +1,202 @@
+//! A model as a file.
+//!
+//! A head of magic, format and checksum, then plain data. Reading executes
+//! nothing, sets nothing aside that the file does not hold, and refuses what
+//! does not fit together.
+
+use flakewise_learn::{Booster, Isotonic, LinearModel, Node, Tree};
+
+use crate::Familiarity;
+use crate::blend::{Blend, Columns, Expert, width};
+use crate::codec::{Damage, Reader, Writer};
+use crate::model::{Expectation, ModelCard, ModelError};
+use crate::neighbours::Neighbours;
+use crate::odds::WordOdds;
+use crate::past::Past;
+use crate::words::{TextSpace, Vocabulary};
+
+const MAGIC: &[u8; 8] = b"flkwmodl";
+/// Raised with any change of what is written, or of how words are hashed.
+const FORMAT: u32 = 1;
+const CHECKSUM: usize = 32;
+
+pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
+    let mut writer = Writer::default();
+    write_card(card, &mut writer);
+    blend.space.write(&mut writer);
+    blend.columns.body.write(&mut writer);
+    blend.columns.context.write(&mut writer);
+    blend.past.write(&mut writer);
+    blend.neighbours.write(&mut writer);
+    writer.count(blend.experts.len());
+    for expert in &blend.experts {
+        write_expert(expert, &mut writer);
+    }
+    let data = writer.finish();
+    let mut bytes = Vec::with_capacity(MAGIC.len() + 4 + CHECKSUM + data.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&FORMAT.to_le_bytes());
+    bytes.extend_from_slice(blake3::hash(&data).as_bytes());
+    bytes.extend_from_slice(&data);
+    bytes
+}
+
+pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend), ModelError> {
+    let rest = bytes.strip_prefix(MAGIC).ok_or(ModelError::NotAModel)?;
+    let (format, rest) = rest.split_first_chunk::<4>().ok_or(ModelError::Damaged("it ends too early"))?;
+    let found = u32::from_le_bytes(*format);
+    if found != FORMAT {
+        return Err(ModelError::Newer { found, known: FORMAT });
+    }
+    let (checksum, data) =
+        rest.split_first_chunk::<CHECKSUM>().ok_or(ModelError::Damaged("it ends too early"))?;
+    if blake3::hash(data).as_bytes() != checksum {
+        return Err(ModelError::Damaged("its checksum is wrong"));
+    }
+    read_data(data).map_err(ModelError::Damaged)
+}
+
+fn read_data(data: &[u8]) -> Result<(ModelCard, Blend), Damage> {
+    let mut reader = Reader::new(data);
+    let card = read_card(&mut reader)?;
+    let space = TextSpace::read(&mut reader)?;
+    let columns = Columns { body: Vocabulary::read(&mut reader)?, context: Vocabulary::read(&mut reader)? };
+    let past = Past::read(&mut reader)?;
+    let neighbours = Neighbours::read(&mut reader, space.columns())?;
+    let experts: Result<Vec<Expert>, Damage> =
+        (0..reader.count(8)?).map(|_| read_expert(&mut reader, &space, &columns)).collect();
+    reader.end()?;
+    Ok((card, Blend { space, columns, experts: experts?, past, neighbours }))
+}
+
+fn write_card(card: &ModelCard, writer: &mut Writer) {
+    writer.text(&card.trained_on);
+    for number in [card.tests, card.flaky, card.projects] {
+        writer.number(number);
+    }
+    writer.count(card.expectations.len());
+    for expectation in &card.expectations {
+        writer.byte(familiarity_number(expectation.familiarity));
+        for number in [expectation.threshold, expectation.precision, expectation.recall] {
+            writer.double(number);
+        }
+    }
+}
+
+fn read_card(reader: &mut Reader<'_>) -> Result<ModelCard, Damage> {
+    let mut card = ModelCard {
+        trained_on: reader.text()?,
+        tests: reader.number()?,
+        flaky: reader.number()?,
+        projects: reader.number()?,
+        expectations: Vec::new(),
+    };
+    for _ in 0..reader.count(25)? {
+        card.expectations.push(Expectation {
+            familiarity: read_familiarity(reader)?,
+            threshold: reader.double()?,
+            precision: reader.double()?,
+            recall: reader.double()?,
+        });
+    }
+    Ok(card)
+}
+
+fn write_expert(expert: &Expert, writer: &mut Writer) {
+    writer.byte(familiarity_number(expert.familiarity));
+    writer.single(expert.linear.bias);
+    writer.coarse(&expert.linear.weights);
+    expert.odds.write(writer);
+    writer.count(expert.boosters.len());
+    for booster in &expert.boosters {
+        writer.single(booster.base()[0]);
+        writer.count(booster.trees().len());
+        booster.trees().iter().for_each(|tree| write_tree(tree, writer));
+    }
+    let points = expert.calibration.points();
+    writer.count(points.len());
+    for &(score, probability) in points {
+        writer.double(score);
+        writer.double(probability);
+    }
+}
+
+fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) -> Result<Expert, Damage> {
+    let familiarity = read_familiarity(reader)?;
+    let bias = reader.finite()?;
+    let weights = reader.coarse()?;
+    if weights.len() != space.columns() {
+        return Err("words and their weights differ in number");
+    }
+    let odds = WordOdds::read(reader, space.columns())?;
+    let table_columns = width(familiarity) + columns.body.len() + columns.context.len();
+    let mut boosters = Vec::new();
+    for _ in 0..reader.count(5)? {
+        let base = reader.finite()?;
+        let trees: Result<Vec<Tree>, Damage> =
+            (0..reader.count(4)?).map(|_| read_tree(reader, table_columns)).collect();
+        let booster = Booster::from_parts(table_columns, vec![base], trees?);
+        boosters.push(booster.ok_or("trees do not fit together")?);
+    }
+    let mut points = Vec::new();
+    for _ in 0..reader.count(16)? {
+        points.push((reader.double()?, reader.double()?));
+    }
+    let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
+    if !rises || points.iter().any(|(_, probability)| !(0.0..=1.0).contains(probability)) {
+        return Err("probabilities do not rise");
+    }
+    let linear = LinearModel { weights, bias };
+    Ok(Expert { familiarity, linear, odds, boosters, calibration: Isotonic::from_points(points) })
+}
+
+/// The children of a node stand together, so the left one tells the right one.
+fn write_tree(tree: &Tree, writer: &mut Writer) {
+    writer.count(tree.nodes().len());
+    for (place, node) in tree.nodes().iter().enumerate() {
+        writer.number(u64::from(node.left));
+        if !node.is_leaf() {
+            writer.number(u64::from(node.feature) << 1 | u64::from(node.missing_left));
+            writer.single(node.threshold);
+        }
+        writer.single(tree.values()[place]);
+        writer.single(tree.covers()[place]);
+    }
+}
+
+fn read_tree(reader: &mut Reader<'_>, columns: usize) -> Result<Tree, Damage> {
+    let count = reader.count(9)?;
+    let mut nodes = Vec::with_capacity(count);
+    let mut values = Vec::with_capacity(count);
+    let mut covers = Vec::with_capacity(count);
+    for _ in 0..count {
+        let left = reader.small()?;
+        if left == 0 {
+            nodes.push(Node::LEAF);
+        } else {
+            let feature = reader.small()?;
+            let threshold = reader.single()?;
+            nodes.push(Node { feature: feature >> 1, threshold, left, missing_left: feature & 1 == 1 });
+        }
+        values.push(reader.finite()?);
+        covers.push(reader.finite()?);
+    }
+    Tree::from_nodes(columns, nodes, covers, values).map_err(|_| "a tree does not hold together")
+}
+
+fn familiarity_number(familiarity: Familiarity) -> u8 {
+    match familiarity {
+        Familiarity::NewProject => 0,
+        Familiarity::KnownProject => 1,
+        Familiarity::KnownClass => 2,
+    }
+}
+
+fn read_familiarity(reader: &mut Reader<'_>) -> Result<Familiarity, Damage> {
+    match reader.byte()? {
+        0 => Ok(Familiarity::NewProject),
+        1 => Ok(Familiarity::KnownProject),
+        2 => Ok(Familiarity::KnownClass),
+        _ => Err("an expert is for nothing known"),
+    }
+}

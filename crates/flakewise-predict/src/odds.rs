@@ -1,0 +1,148 @@
+//! How much more often flaky tests have a word than others.
+//!
+//! For a test that is learnt from, its own group must not count: a word that
+//! only one class has would give its label away.
+
+use std::collections::HashMap;
+
+use flakewise_learn::{SparseMatrix, SparseRow};
+use rayon::prelude::*;
+
+use crate::codec::{Damage, Reader, Writer};
+
+/// How many numbers sum up the words of a test.
+pub(crate) const SUMMARY: usize = 6;
+/// So many of the strongest words are looked at in each direction.
+const STRONGEST: usize = 10;
+/// How many tests without any word of theirs a word starts with.
+const PRIOR: f32 = 2.0;
+
+/// The logarithm of each word's odds against those of all tests.
+#[derive(Clone, Debug)]
+pub(crate) struct WordOdds {
+    odds: Vec<f32>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    flaky: f32,
+    all: f32,
+}
+
+impl Seen {
+    fn add(&mut self, weight: f32, flaky: bool) {
+        self.all += weight;
+        if flaky {
+            self.flaky += weight;
+        }
+    }
+
+    fn without(self, own: Self) -> Self {
+        Self { flaky: (self.flaky - own.flaky).max(0.0), all: (self.all - own.all).max(0.0) }
+    }
+
+    fn odds(self, rate: f32) -> f32 {
+        let flaky = self.flaky + PRIOR * rate;
+        let other = self.all - self.flaky + PRIOR * (1.0 - rate);
+        (flaky / other.max(f32::MIN_POSITIVE)).ln() - (rate / (1.0 - rate)).ln()
+    }
+}
+
+impl WordOdds {
+    /// Learns the odds, and sums up each row as if its group were not known.
+    pub(crate) fn fit(
+        text: &SparseMatrix,
+        labels: &[bool],
+        weights: &[f32],
+        groups: &[u64],
+        body_columns: u32,
+    ) -> (Self, Vec<[f32; SUMMARY]>) {
+        let mut seen = vec![Seen::default(); text.columns()];
+        let mut total = Seen::default();
+        for row in 0..text.rows() {
+            total.add(weights[row], labels[row]);
+            for &column in text.row(row).indices {
+                seen[column as usize].add(weights[row], labels[row]);
+            }
+        }
+        let rate = (total.flaky / total.all).clamp(1e-4, 0.9);
+        let mut members: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (row, group) in groups.iter().enumerate() {
+            members.entry(*group).or_default().push(row);
+        }
+        let parts: Vec<Vec<(usize, [f32; SUMMARY])>> = members
+            .into_par_iter()
+            .map(|(_, rows)| {
+                let mut own: HashMap<u32, Seen> = HashMap::new();
+                for &row in &rows {
+                    for &column in text.row(row).indices {
+                        own.entry(column).or_default().add(weights[row], labels[row]);
+                    }
+                }
+                let odds = |column: u32| {
+                    let own = own.get(&column).copied().unwrap_or_default();
+                    seen[column as usize].without(own).odds(rate)
+                };
+                rows.iter().map(|&row| (row, summarise(text.row(row), body_columns, odds))).collect()
+            })
+            .collect();
+        let mut summaries = vec![[0.0; SUMMARY]; text.rows()];
+        for (row, summary) in parts.into_iter().flatten() {
+            summaries[row] = summary;
+        }
+        (Self { odds: seen.into_iter().map(|seen| seen.odds(rate)).collect() }, summaries)
+    }
+
+    /// Sums up the words of a test that was not learnt from.
+    pub(crate) fn summary(&self, row: SparseRow<'_>, body_columns: u32) -> [f32; SUMMARY] {
+        summarise(row, body_columns, |column| self.odds[column as usize])
+    }
+
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.coarse(&self.odds);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>, columns: usize) -> Result<Self, Damage> {
+        let odds = reader.coarse()?;
+        if odds.len() == columns { Ok(Self { odds }) } else { Err("words and their odds differ in number") }
+    }
+}
+
+/// For the test itself and for what is around it: the mean of the words that
+/// speak most for flakiness, of those that speak most against it, and of all.
+fn summarise(row: SparseRow<'_>, body_columns: u32, odds: impl Fn(u32) -> f32) -> [f32; SUMMARY] {
+    let split = row.indices.partition_point(|&column| column < body_columns);
+    let mut summary = [0.0; SUMMARY];
+    for (place, columns) in [&row.indices[..split], &row.indices[split..]].into_iter().enumerate() {
+        let mut odds: Vec<f32> = columns.iter().map(|&column| odds(column)).collect();
+        if odds.is_empty() {
+            continue;
+        }
+        odds.sort_unstable_by(f32::total_cmp);
+        let mean = |odds: &[f32]| odds.iter().sum::<f32>() / odds.len() as f32;
+        let few = STRONGEST.min(odds.len());
+        summary[3 * place] = mean(&odds[odds.len() - few..]);
+        summary[3 * place + 1] = mean(&odds[..few]);
+        summary[3 * place + 2] = mean(&odds);
+    }
+    summary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_one_class_says_nothing_about_that_class() {
+        let mut text = SparseMatrix::new(2);
+        text.push([(0, 1.0)]);
+        text.push([(0, 1.0)]);
+        text.push([(1, 1.0)]);
+        text.push([(1, 1.0)]);
+        let labels = [true, true, false, false];
+        let (odds, summaries) = WordOdds::fit(&text, &labels, &[1.0; 4], &[7, 7, 8, 9], 2);
+        assert!(summaries[0][2].abs() < 1e-6, "no other class has the word");
+        assert!(summaries[2][2] < 0.0, "another class has it, and is not flaky");
+        assert!(odds.summary(text.row(0), 2)[2] > 0.0);
+    }
+}

@@ -1,0 +1,170 @@
+//! A model is trained, kept as a file, read back, and asked.
+
+use flakewise_predict::{Example, Familiarity, Model, ModelError, Reason, TrainOptions};
+use flakewise_source::{Language, SourceTest, read_fragment};
+use proptest::prelude::*;
+use std::sync::LazyLock;
+
+/// Tests of four projects: those that sleep and ask a server are flaky.
+fn examples() -> Vec<Example> {
+    let mut examples = Vec::new();
+    for project in 0..8 {
+        for class in 0..8 {
+            for number in 0..6 {
+                let flaky = class % 4 == 0 && number % 3 != 0;
+                examples.push(Example {
+                    test: test(project, class, number, flaky),
+                    project: format!("project{project}"),
+                    flaky,
+                    category: None,
+                });
+            }
+        }
+    }
+    examples
+}
+
+fn test(project: usize, class: usize, number: usize, flaky: bool) -> SourceTest {
+    let name = ["adds", "parses", "copies", "rejects", "formats", "compares"][number];
+    let waits = if flaky {
+        "server.start();\n    Thread.sleep(500);\n    Response response = client.get(server.url());\n"
+    } else {
+        "List<String> parts = new ArrayList<>();\n    parts.add(\"one\");\n"
+    };
+    let source = format!(
+        "@Test\npublic void {name}Thing{class}() throws Exception {{\n    {waits}    assertEquals({number}, value{project}());\n}}"
+    );
+    read_fragment(
+        Language::Java,
+        &source,
+        None,
+        &format!("org.acme{project}.part{class}.Thing{class}Test"),
+        &format!("{name}Thing{class}"),
+    )
+}
+
+static MODEL: LazyLock<Model> = LazyLock::new(|| {
+    let options = TrainOptions { trained_on: "tests made up".to_owned(), seed: 7, ..TrainOptions::default() };
+    Model::train(&examples(), &options).expect("there is enough to learn from")
+});
+static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| MODEL.to_bytes());
+
+#[test]
+fn a_flaky_test_of_a_project_never_seen_is_told_by_what_it_does() {
+    let unseen = [test(90, 1, 1, true), test(90, 2, 2, false)];
+    let predictions = MODEL.predict("elsewhere", &unseen, 0.0);
+    assert_eq!(predictions[0].familiarity, Familiarity::NewProject);
+    assert!(predictions[0].risk.get() > 0.5, "{:?}", predictions[0]);
+    assert!(predictions[1].risk.get() < 0.1, "{:?}", predictions[1]);
+}
+
+#[test]
+fn a_test_is_as_familiar_as_its_surroundings() {
+    let familiarity = |project: &str, test| MODEL.predict(project, &[test], 1.0)[0].familiarity;
+    assert_eq!(familiarity("project1", test(1, 0, 1, true)), Familiarity::KnownClass);
+    assert_eq!(familiarity("project1", test(1, 77, 1, true)), Familiarity::KnownProject);
+    assert_eq!(familiarity("project1 of others", test(1, 0, 1, true)), Familiarity::NewProject);
+}
+
+#[test]
+fn reasons_name_look_alikes_lines_words_and_siblings() {
+    let predictions = MODEL.predict("project1", &[test(1, 0, 1, true)], 0.0);
+    let reasons = &predictions[0].reasons;
+    assert!(reasons.contains(&Reason::Siblings { flaky: 3, known: 5 }), "{reasons:?}");
+    let alike = reasons.iter().any(|reason| {
+        matches!(reason, Reason::LooksLike { similarity, lines, .. } if *similarity > 0.5 && lines.contains(&4))
+    });
+    assert!(alike, "{reasons:?}");
+    assert!(reasons.iter().any(|reason| matches!(reason, Reason::Word { .. })), "{reasons:?}");
+}
+
+#[test]
+fn nothing_is_explained_below_the_risk_asked_for() {
+    let predictions = MODEL.predict("project1", &[test(1, 1, 0, false)], 0.9);
+    assert_eq!(predictions[0].reasons, []);
+}
+
+#[test]
+fn a_model_says_what_to_expect_of_it() {
+    let card = MODEL.card();
+    assert_eq!((card.tests, card.flaky, card.projects), (384, 64, 8));
+    let at_half: Vec<_> =
+        card.expectations.iter().filter(|expectation| expectation.threshold == 0.5).collect();
+    assert_eq!(at_half.len(), 3, "{card:?}");
+    assert!(at_half.iter().all(|expectation| expectation.precision > 0.8), "{card:?}");
+}
+
+#[test]
+fn a_model_read_back_is_the_same() {
+    let again = Model::from_bytes(&BYTES).expect("what was written is read");
+    assert_eq!(again.to_bytes(), *BYTES);
+    let tests = [test(1, 0, 1, true), test(90, 2, 2, false)];
+    assert_eq!(again.predict("project1", &tests, 0.0), MODEL.predict("project1", &tests, 0.0));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_model() {
+    let options = TrainOptions { trained_on: "tests made up".to_owned(), seed: 7, ..TrainOptions::default() };
+    let again = rayon_free(|| Model::train(&examples(), &options)).expect("there is enough to learn from");
+    assert_eq!(again.to_bytes(), *BYTES);
+}
+
+/// On one thread only.
+fn rayon_free<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool of one thread").install(work)
+}
+
+#[test]
+fn too_few_examples_are_refused() {
+    let few: Vec<Example> = examples().into_iter().take(4).collect();
+    let error = Model::train(&few, &TrainOptions::default()).expect_err("four tests teach nothing");
+    assert_eq!(error, ModelError::TooFewExamples { flaky: 2, other: 2 });
+}
+
+#[test]
+fn the_model_that_ships_is_whole_and_modest() {
+    let model = Model::pretrained();
+    assert!(model.to_bytes().len() < 2_000_000, "it is {} bytes", model.to_bytes().len());
+    assert!(
+        model
+            .card()
+            .expectations
+            .iter()
+            .all(|expectation| expectation.familiarity == Familiarity::NewProject)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_model_with_flipped_bits_is_refused(place in 0_usize..1_000_000, bit in 0_u8..8) {
+        let mut bytes = BYTES.clone();
+        let place = place % bytes.len();
+        bytes[place] ^= 1 << bit;
+        prop_assert!(Model::from_bytes(&bytes).is_err());
+    }
+
+    /// As if somebody made the checksum right as well.
+    #[test]
+    fn a_model_made_to_do_harm_is_read_or_refused(
+        changes in proptest::collection::vec((0_usize..1_000_000, any::<u8>()), 1..8),
+    ) {
+        const HEAD: usize = 8 + 4 + 32;
+        let mut bytes = BYTES.clone();
+        for (place, value) in changes {
+            let place = HEAD + place % (bytes.len() - HEAD);
+            bytes[place] = value;
+        }
+        let checksum = *blake3::hash(&bytes[HEAD..]).as_bytes();
+        bytes[HEAD - 32..HEAD].copy_from_slice(&checksum);
+        if let Ok(model) = Model::from_bytes(&bytes) {
+            model.predict("project1", &[test(1, 0, 1, true), test(90, 2, 2, false)], 0.0);
+        }
+    }
+
+    #[test]
+    fn a_model_cut_short_is_refused(length in 0_usize..1_000_000) {
+        prop_assert!(Model::from_bytes(&BYTES[..length % BYTES.len()]).is_err());
+    }
+}
