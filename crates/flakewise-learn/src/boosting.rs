@@ -7,7 +7,7 @@ use crate::bins::{Table, bin_columns};
 use crate::grow::{Grower, Sample};
 use crate::histogram::{Layout, Scale};
 use crate::random::Random;
-use crate::tree::Tree;
+use crate::tree::{BLOCK, Tree};
 use crate::{DenseMatrix, SparseMatrix};
 
 /// How a [`Booster`] learns.
@@ -191,10 +191,7 @@ impl Booster {
     }
 }
 
-/// Rows that all trees pass over before the next ones.
-pub(crate) const BLOCK: usize = 256;
-
-/// The same for rows with many columns, most of them zero.
+/// Rows with many columns that all trees pass over before the next ones.
 const SPARSE_BLOCK: usize = 64;
 
 fn fit(

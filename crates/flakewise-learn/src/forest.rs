@@ -6,10 +6,10 @@
 use rayon::prelude::*;
 
 use crate::DenseMatrix;
-use crate::boosting::{BLOCK, share};
+use crate::boosting::share;
 use crate::classify::{Classify, Columns};
 use crate::random::Random;
-use crate::tree::Tree;
+use crate::tree::{BLOCK, Tree};
 
 /// How a [`Forest`] learns.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,19 +198,44 @@ fn fit(
     // Every tree has its own random numbers, so it does not matter who grows it.
     let grow = |tree: usize| {
         let mut random = Random::new(options.seed, tree as u64);
-        let mut row_weights: Vec<f32> = weights.map_or_else(|| vec![1.0; labels.len()], <[f32]>::to_vec);
-        if options.bootstrap {
-            let mut times = vec![0_u8; labels.len()];
-            for _ in 0..labels.len() {
-                let drawn = &mut times[random.below(labels.len())];
-                *drawn = drawn.saturating_add(1);
-            }
-            row_weights.iter_mut().zip(times).for_each(|(weight, times)| *weight *= f32::from(times));
-        }
+        let row_weights = if options.bootstrap {
+            draw(&mut random, labels.len(), weights)
+        } else {
+            weights.map_or_else(|| vec![1.0; labels.len()], <[f32]>::to_vec)
+        };
         Classify::new(&columns, labels, &row_weights, outputs, tried, options, random).grow()
     };
     let trees = (0..options.trees).into_par_iter().map(grow).collect();
     Forest { columns: table.columns(), outputs, trees }
+}
+
+/// How often each row is drawn when as many are drawn as there are. A row with
+/// twice the weight is drawn twice as often, as in scikit-learn since 1.8, and
+/// weighs no more than that afterwards.
+fn draw(random: &mut Random, rows: usize, weights: Option<&[f32]>) -> Vec<f32> {
+    let mut times = vec![0.0; rows];
+    let Some(weights) = weights else {
+        for _ in 0..rows {
+            times[random.below(rows)] += 1.0;
+        }
+        return times;
+    };
+    let mut sum = 0.0;
+    let sums: Vec<f64> = weights
+        .iter()
+        .map(|&weight| {
+            sum += f64::from(weight);
+            sum
+        })
+        .collect();
+    for _ in 0..rows {
+        let drawn = random.unit() * sum;
+        let row = sums.partition_point(|&sum| sum <= drawn);
+        if let Some(times) = times.get_mut(row) {
+            *times += 1.0;
+        }
+    }
+    times
 }
 
 #[cfg(test)]
@@ -389,6 +414,20 @@ mod tests {
             let forest = Forest::fit(&constant, &labels, None, &single(splits));
             assert_eq!(forest.trees()[0].nodes().len(), 1);
         }
+    }
+
+    #[test]
+    fn rows_are_drawn_as_often_as_they_weigh() {
+        let times =
+            draw(&mut Random::new(1, 1), 4000, Some(&[[1.0, 3.0].repeat(1000), vec![0.0; 2000]].concat()));
+        let count = |start: usize, end| times[start..end].iter().step_by(2).sum::<f32>();
+        assert!((900.0..1100.0).contains(&count(0, 2000)), "{}", count(0, 2000));
+        assert!((count(0, 2000) + count(1, 2000) - 4000.0).abs() < 0.5);
+        let times = draw(&mut Random::new(1, 1), 4000, None);
+        assert!(
+            (times.iter().sum::<f32>() - 4000.0).abs() < 0.5
+                && times.iter().filter(|&&times| times > 0.0).count() > 2400
+        );
     }
 
     #[test]

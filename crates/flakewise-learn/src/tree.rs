@@ -6,9 +6,8 @@
 
 use std::fmt;
 
-/// Rows that walk down side by side, so that the processor waits for all of
-/// them at once instead of for one after the other.
-const LANES: usize = 16;
+/// Rows that all trees pass over before the next ones: they stay in the cache.
+pub(crate) const BLOCK: usize = 256;
 
 /// One place in a [`Tree`] where rows part, or end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -182,7 +181,7 @@ impl Tree {
     /// are `stride` apart. `rows` is row after row of so many columns.
     pub(crate) fn add_values(&self, rows: &[f32], columns: usize, sums: &mut [f32], stride: usize) {
         let outputs = self.outputs();
-        for (rows, sums) in rows.chunks(LANES * columns).zip(sums.chunks_mut(LANES * stride)) {
+        for (rows, sums) in rows.chunks(BLOCK * columns).zip(sums.chunks_mut(BLOCK * stride)) {
             let leaves = self.leaves(rows, columns);
             for (leaf, sums) in leaves.into_iter().zip(sums.chunks_mut(stride)) {
                 let values = &self.values[leaf as usize * outputs..][..outputs];
@@ -191,27 +190,29 @@ impl Tree {
         }
     }
 
-    /// The leaf of each row. Where there are fewer rows than lanes, the other
-    /// lanes repeat the first.
-    fn leaves(&self, rows: &[f32], columns: usize) -> [u32; LANES] {
+    /// The leaf of each row of a block. All rows that have not arrived take one
+    /// step, then the next: steps of different rows do not wait for each other.
+    #[expect(clippy::cast_possible_truncation, reason = "a block is small")]
+    fn leaves(&self, rows: &[f32], columns: usize) -> [u32; BLOCK] {
         let steps = self.steps.as_slice();
-        let starts: [usize; LANES] =
-            std::array::from_fn(|lane| if (lane + 1) * columns <= rows.len() { lane * columns } else { 0 });
-        let mut places = [0_u32; LANES];
-        loop {
-            let mut moved = 0;
-            for (place, start) in places.iter_mut().zip(starts) {
-                let step = steps[*place as usize];
-                let value = rows[start + step.feature as usize];
+        let mut places = [0_u32; BLOCK];
+        let mut going: [u16; BLOCK] = std::array::from_fn(|row| row as u16);
+        let mut count = rows.len() / columns;
+        while count > 0 {
+            let mut still = 0;
+            for index in 0..count {
+                let row = usize::from(going[index]) % BLOCK;
+                let step = steps[places[row] as usize];
+                let value = rows[row * columns + step.feature as usize];
                 let missing = u32::from(value.is_nan()) & step.missing_right;
                 let next = step.left + (u32::from(value > step.threshold) | missing);
-                moved |= next ^ *place;
-                *place = next;
+                going[still] = going[index];
+                still += usize::from(next != places[row]);
+                places[row] = next;
             }
-            if moved == 0 {
-                return places;
-            }
+            count = still;
         }
+        places
     }
 
     /// Adds to `sums` what each step on a row's way changed: for each output a
