@@ -21,6 +21,7 @@ mod words;
 
 pub use blend::{Blend, HeldOut, Judgement, Row};
 pub use category::Category;
+pub use category::{Category, CategoryExample, CategoryModel, CategoryTransfer};
 pub use example::Example;
 pub use features::{Features, NUMBERS};
 pub use families::{Family, FamilyHit, families, hits};
