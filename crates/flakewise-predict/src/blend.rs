@@ -38,9 +38,16 @@ pub struct Row<'a> {
 /// The predictor.
 #[derive(Clone, Debug)]
 pub struct Blend {
-    pub(crate) space: TextSpace,
+    pub(crate) base: Base,
     pub(crate) columns: Columns,
     pub(crate) experts: Vec<Expert>,
+}
+
+/// What is known from tests with labels, before anything is learnt about how
+/// much to trust it.
+#[derive(Clone, Debug)]
+pub(crate) struct Base {
+    pub(crate) space: TextSpace,
     pub(crate) past: Past,
     pub(crate) neighbours: Neighbours,
 }
@@ -52,12 +59,18 @@ pub(crate) struct Columns {
     pub(crate) context: Vocabulary,
 }
 
+/// What the words of tests say, learnt for one familiarity.
+#[derive(Clone, Debug)]
+pub(crate) struct Speech {
+    pub(crate) linear: LinearModel,
+    pub(crate) odds: WordOdds,
+}
+
 /// What judges tests of one familiarity.
 #[derive(Clone, Debug)]
 pub(crate) struct Expert {
     pub(crate) familiarity: Familiarity,
-    pub(crate) linear: LinearModel,
-    pub(crate) odds: WordOdds,
+    pub(crate) speech: Speech,
     pub(crate) boosters: Vec<Booster>,
     pub(crate) calibration: Isotonic,
 }
@@ -67,6 +80,8 @@ pub(crate) struct Expert {
 pub struct HeldOut {
     /// How familiar it was made to be.
     pub familiarity: Familiarity,
+    /// Not calibrated; orders tests.
+    pub score: f64,
     /// The calibrated chance.
     pub risk: f64,
     /// Whether it is flaky.
@@ -94,17 +109,11 @@ impl Blend {
     /// Experts that the data cannot teach are left out.
     pub fn train(rows: &[Row<'_>], familiarities: &[Familiarity], seed: u64) -> (Self, Vec<HeldOut>) {
         let tests: Vec<(&Features, u64)> = rows.iter().map(|row| (row.features, row.keys.project)).collect();
-        let projects = least_projects(familiarities);
-        let space = TextSpace::fit(&tests, projects);
-        let text = space.rows(rows.iter().map(|row| row.features));
-        let past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
-        let columns = Columns::fit(&tests);
-        let votes = familiarities.iter().any(|&familiarity| familiarity != Familiarity::NewProject);
-        let neighbours = Neighbours::new(&text, rows, votes);
-        let mut blend = Self { space, columns, experts: Vec::new(), past, neighbours };
+        let (base, text) = Base::fit(rows, familiarities);
+        let mut blend = Self { base, columns: Columns::fit(&tests), experts: Vec::new() };
         let mut held_out = Vec::new();
         for &familiarity in familiarities {
-            if let Some((expert, judged)) = blend.teach(rows, &text, familiarity, projects, seed) {
+            if let Some((expert, judged)) = blend.teach(rows, &text, familiarity, familiarities, seed) {
                 blend.experts.push(expert);
                 held_out.extend(judged);
             }
@@ -117,63 +126,66 @@ impl Blend {
         rows: &[Row<'_>],
         text: &SparseMatrix,
         familiarity: Familiarity,
-        projects: usize,
+        familiarities: &[Familiarity],
         seed: u64,
     ) -> Option<(Expert, Vec<HeldOut>)> {
         let labels: Vec<bool> = rows.iter().map(|row| row.flaky).collect();
         let groups: Vec<u64> = rows.iter().map(|row| row.keys.group(familiarity)).collect();
         let folds = usable_folds(&labels, &groups, seed)?;
-        let linear = learn_words(text, &labels, familiarity);
-        // What the words say of tests that were held out.
-        let parts: Vec<Vec<f64>> = folds
+        let weights = class_weights(rows);
+        let speech = Speech::learn(text, &labels, &weights, familiarity);
+        // Trees learn from what the rest of the data says about each part. To
+        // leave out only the test itself would give labels away: among tests
+        // that share a class, the flaky one is the one whose others are less so.
+        let parts: Vec<(SparseMatrix, Vec<[f64; 2]>)> = folds
             .par_iter()
             .map(|fold| {
-                let train: Vec<_> =
-                    fold.train.iter().map(|&row| (rows[row].features, rows[row].keys.project)).collect();
-                let space = TextSpace::fit(&train, projects);
-                let text = space.rows(train.iter().map(|(features, _)| *features));
-                let labels: Vec<bool> = fold.train.iter().map(|&row| labels[row]).collect();
-                let model = learn_words(&text, &labels, familiarity);
-                model.decisions(&space.rows(fold.test.iter().map(|&row| rows[row].features)))
+                let train: Vec<Row<'_>> = fold.train.iter().map(|&row| rows[row]).collect();
+                let (base, text) = Base::fit(&train, familiarities);
+                let labels: Vec<bool> = train.iter().map(|row| row.flaky).collect();
+                let speech = Speech::learn(&text, &labels, &pick(&weights, &fold.train), familiarity);
+                let tests: Vec<_> =
+                    fold.test.iter().map(|&row| (rows[row].features, rows[row].keys)).collect();
+                base.table(&self.columns, &speech, &tests, familiarity)
             })
             .collect();
-        let mut words = vec![[0.0; 2]; rows.len()];
-        for (fold, said) in folds.iter().zip(&parts) {
-            let means = class_means(fold.test.iter().map(|&row| rows[row].keys.class), said);
-            for ((&row, &own), mean) in fold.test.iter().zip(said).zip(means) {
-                words[row] = [own, mean];
-            }
+        let order: Vec<usize> = folds.iter().flat_map(|fold| fold.test.iter().copied()).collect();
+        let mut place_of = vec![0; rows.len()];
+        order.iter().enumerate().for_each(|(place, &row)| place_of[row] = place);
+        let mut table = SparseMatrix::new(self.columns.table_width(familiarity));
+        let mut words = Vec::with_capacity(rows.len());
+        for (part, said) in parts {
+            table.append(&part);
+            words.extend(said);
         }
-        let tests: Vec<(&Features, Keys)> = rows.iter().map(|row| (row.features, row.keys)).collect();
-        let weights = class_weights(&tests);
-        let (odds, summaries) = WordOdds::fit(text, &labels, &weights, &groups, self.space.body_columns());
-        let table = self.table(&tests, text, &words, &summaries, familiarity);
-        let boosters = learn_table(&table, &labels, &weights, seed);
-        let mut scores = vec![0.0; rows.len()];
+        let ordered_labels: Vec<bool> = order.iter().map(|&row| labels[row]).collect();
+        let ordered_weights = pick(&weights, &order);
+        let boosters = learn_table(&table, &ordered_labels, &ordered_weights, seed);
         let parts: Vec<Vec<f64>> = folds
             .par_iter()
             .map(|fold| {
-                let pick =
-                    |values: &[f32]| -> Vec<f32> { fold.train.iter().map(|&row| values[row]).collect() };
-                let labels: Vec<bool> = fold.train.iter().map(|&row| labels[row]).collect();
-                let boosters = learn_table(&table.select(&fold.train), &labels, &pick(&weights), seed);
-                let boosted = boosted(&boosters, &table.select(&fold.test));
-                let words: Vec<[f64; 2]> = fold.test.iter().map(|&row| words[row]).collect();
+                let train: Vec<usize> = fold.train.iter().map(|&row| place_of[row]).collect();
+                let test: Vec<usize> = fold.test.iter().map(|&row| place_of[row]).collect();
+                let labels: Vec<bool> = train.iter().map(|&place| ordered_labels[place]).collect();
+                let boosters =
+                    learn_table(&table.select(&train), &labels, &pick(&ordered_weights, &train), seed);
+                let boosted = boosted(&boosters, &table.select(&test));
+                let words: Vec<[f64; 2]> = test.iter().map(|&place| words[place]).collect();
                 combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class))
             })
             .collect();
-        for (fold, said) in folds.iter().zip(&parts) {
-            for (&row, &score) in fold.test.iter().zip(said) {
-                scores[row] = score;
-            }
+        let mut scores = vec![0.0; rows.len()];
+        for (&row, score) in order.iter().zip(parts.into_iter().flatten()) {
+            scores[row] = score;
         }
         let calibration = Isotonic::fit(&scores, &labels, None);
-        let held_out = scores
-            .iter()
-            .zip(&labels)
-            .map(|(&score, &flaky)| HeldOut { familiarity, risk: calibration.probability(score), flaky })
-            .collect();
-        Some((Expert { familiarity, linear, odds, boosters, calibration }, held_out))
+        let held_out = scores.iter().zip(&labels).map(|(&score, &flaky)| HeldOut {
+            familiarity,
+            score,
+            risk: calibration.probability(score),
+            flaky,
+        });
+        Some((Expert { familiarity, speech, boosters, calibration: calibration.clone() }, held_out.collect()))
     }
 
     /// Judges tests; those of one class should come together.
@@ -182,18 +194,9 @@ impl Blend {
         let experts: Vec<Option<usize>> = tests.iter().map(|(_, keys)| self.expert_for(keys)).collect();
         for (number, expert) in self.experts.iter().enumerate() {
             let chosen: Vec<usize> = (0..tests.len()).filter(|&test| experts[test] == Some(number)).collect();
-            if chosen.is_empty() {
-                continue;
-            }
             let chosen_tests: Vec<(&Features, Keys)> = chosen.iter().map(|&test| tests[test]).collect();
-            let text = self.space.rows(chosen_tests.iter().map(|(features, _)| *features));
-            let own = expert.linear.decisions(&text);
-            let means = class_means(chosen_tests.iter().map(|(_, keys)| keys.class), &own);
-            let words: Vec<[f64; 2]> = own.into_iter().zip(means).map(|(own, mean)| [own, mean]).collect();
-            let summaries: Vec<_> = (0..chosen.len())
-                .map(|test| expert.odds.summary(text.row(test), self.space.body_columns()))
-                .collect();
-            let table = self.table(&chosen_tests, &text, &words, &summaries, expert.familiarity);
+            let (table, words) =
+                self.base.table(&self.columns, &expert.speech, &chosen_tests, expert.familiarity);
             let boosted = boosted(&expert.boosters, &table);
             let scores = combine(&boosted, &words, chosen_tests.iter().map(|(_, keys)| keys.class));
             for (&test, score) in chosen.iter().zip(scores) {
@@ -201,7 +204,7 @@ impl Blend {
                 judgements[test] = Some(Judgement { familiarity: expert.familiarity, score, risk });
             }
         }
-        let base = self.past.total();
+        let base = self.base.past.total();
         let risk = f64::from(base.flaky) / f64::from(base.known.max(1));
         let unknown = Judgement { familiarity: Familiarity::NewProject, score: f64::MIN, risk };
         judgements.into_iter().map(|judgement| judgement.unwrap_or(unknown)).collect()
@@ -210,64 +213,88 @@ impl Blend {
     /// The expert for a test, or the one for tests a little less familiar, or
     /// whichever there is.
     pub(crate) fn expert_for(&self, keys: &Keys) -> Option<usize> {
-        let familiarity = self.past.familiarity(keys);
+        let familiarity = self.base.past.familiarity(keys);
         let known = self.experts.iter().map(|expert| expert.familiarity).enumerate();
         let below =
             known.clone().filter(|(_, expert)| *expert <= familiarity).max_by_key(|(_, expert)| *expert);
         below.or_else(|| known.min_by_key(|(_, expert)| *expert)).map(|(place, _)| place)
     }
+}
 
-    /// What boosted trees see.
+impl Base {
+    /// Takes in tests, and gives them back as weighted words.
+    fn fit(rows: &[Row<'_>], familiarities: &[Familiarity]) -> (Self, SparseMatrix) {
+        let tests: Vec<(&Features, u64)> = rows.iter().map(|row| (row.features, row.keys.project)).collect();
+        let only_new = familiarities == [Familiarity::NewProject];
+        // Words of one project alone say nothing about a project never seen.
+        let space = TextSpace::fit(&tests, if only_new { 2 } else { 1 });
+        let text = space.rows(rows.iter().map(|row| row.features));
+        let past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
+        let neighbours = Neighbours::new(&text, rows, !only_new);
+        (Self { space, past, neighbours }, text)
+    }
+
+    /// What boosted trees see, and what the words say of each test and of its
+    /// class.
     #[expect(clippy::cast_possible_truncation, reason = "columns have single precision")]
-    pub(crate) fn table(
+    fn table(
         &self,
+        columns: &Columns,
+        speech: &Speech,
         tests: &[(&Features, Keys)],
-        text: &SparseMatrix,
-        words: &[[f64; 2]],
-        odds: &[[f32; SUMMARY]],
         familiarity: Familiarity,
-    ) -> SparseMatrix {
+    ) -> (SparseMatrix, Vec<[f64; 2]>) {
+        let text = self.space.rows(tests.iter().map(|(features, _)| *features));
+        let own = speech.linear.decisions(&text);
+        let means = class_means(tests.iter().map(|(_, keys)| keys.class), &own);
+        let words: Vec<[f64; 2]> = own.into_iter().zip(means).map(|(own, mean)| [own, mean]).collect();
         let classes = ClassNumbers::of(tests);
         let rows: Vec<Vec<(u32, f32)>> = (0..tests.len())
             .into_par_iter()
             .map(|test| {
                 let (features, keys) = &tests[test];
+                let text = text.row(test);
                 let mut numbers = features.numbers.clone();
                 classes.push(keys.class, &mut numbers);
                 numbers.extend(self.past.odds(keys, familiarity));
-                numbers.extend(self.neighbours.vote(text.row(test), keys, familiarity, NEIGHBOURS));
+                numbers.extend(self.neighbours.vote(text, keys, familiarity, NEIGHBOURS));
                 numbers.extend(words[test].map(|said| said as f32));
-                numbers.extend(odds[test]);
+                numbers.extend(speech.odds.summary(text, self.space.body_columns()));
                 debug_assert_eq!(numbers.len(), width(familiarity));
                 let mut row: Vec<(u32, f32)> = (0..).zip(numbers).collect();
                 let offset = row.len() as u32;
+                row.extend(columns.body.row(&features.body).map(|(column, count)| (column + offset, count)));
+                let offset = offset + columns.body.len() as u32;
                 row.extend(
-                    self.columns.body.row(&features.body).map(|(column, count)| (column + offset, count)),
-                );
-                let offset = offset + self.columns.body.len() as u32;
-                row.extend(
-                    self.columns
-                        .context
-                        .row(&features.context)
-                        .map(|(column, count)| (column + offset, count)),
+                    columns.context.row(&features.context).map(|(column, count)| (column + offset, count)),
                 );
                 row
             })
             .collect();
-        let mut table =
-            SparseMatrix::new(width(familiarity) + self.columns.body.len() + self.columns.context.len());
+        let mut table = SparseMatrix::new(columns.table_width(familiarity));
         rows.into_iter().for_each(|row| table.push(row));
-        table
+        (table, words)
     }
 }
 
-/// Words of one project alone say nothing about a project never seen.
-fn least_projects(familiarities: &[Familiarity]) -> usize {
-    if familiarities == [Familiarity::NewProject] { 2 } else { 1 }
+impl Speech {
+    fn learn(text: &SparseMatrix, labels: &[bool], weights: &[f32], familiarity: Familiarity) -> Self {
+        // Chosen on public data: the less familiar, the less may single words say.
+        let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
+        let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: None };
+        Self {
+            linear: LinearModel::support_vectors(text, labels, options, 1),
+            odds: WordOdds::fit(text, labels, weights),
+        }
+    }
+}
+
+fn pick(values: &[f32], places: &[usize]) -> Vec<f32> {
+    places.iter().map(|&place| values[place]).collect()
 }
 
 /// How many columns stand in front of the words.
-pub(crate) fn width(familiarity: Familiarity) -> usize {
+fn width(familiarity: Familiarity) -> usize {
     let odds = match familiarity {
         Familiarity::KnownClass => 6,
         Familiarity::KnownProject => 4,
@@ -277,6 +304,11 @@ pub(crate) fn width(familiarity: Familiarity) -> usize {
 }
 
 impl Columns {
+    /// How many columns boosted trees see.
+    pub(crate) fn table_width(&self, familiarity: Familiarity) -> usize {
+        width(familiarity) + self.body.len() + self.context.len()
+    }
+
     fn fit(tests: &[(&Features, u64)]) -> Self {
         let mut projects: Vec<u64> = tests.iter().map(|(_, project)| *project).collect();
         projects.sort_unstable();
@@ -332,13 +364,6 @@ fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>>
         .then(|| stratified_group_folds(labels, groups, FOLDS, seed))
 }
 
-fn learn_words(text: &SparseMatrix, labels: &[bool], familiarity: Familiarity) -> LinearModel {
-    // Chosen on public data: the less familiar, the less may single words say.
-    let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
-    let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: None };
-    LinearModel::support_vectors(text, labels, options, 1)
-}
-
 fn learn_table(table: &SparseMatrix, labels: &[bool], weights: &[f32], seed: u64) -> Vec<Booster> {
     let options = BoostingOptions {
         rounds: 200,
@@ -387,10 +412,10 @@ fn class_means(classes: impl Iterator<Item = u64>, values: &[f64]) -> Vec<f64> {
 }
 
 /// A class counts as the root of its tests.
-fn class_weights(tests: &[(&Features, Keys)]) -> Vec<f32> {
+fn class_weights(rows: &[Row<'_>]) -> Vec<f32> {
     let mut sizes: HashMap<u64, f32> = HashMap::new();
-    for (_, keys) in tests {
-        *sizes.entry(keys.class).or_default() += 1.0;
+    for row in rows {
+        *sizes.entry(row.keys.class).or_default() += 1.0;
     }
-    tests.iter().map(|(_, keys)| 1.0 / sizes[&keys.class].sqrt()).collect()
+    rows.iter().map(|row| 1.0 / sizes[&row.keys.class].sqrt()).collect()
 }

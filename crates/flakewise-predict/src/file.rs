@@ -7,7 +7,7 @@
 use flakewise_learn::{Booster, Isotonic, LinearModel, Node, Tree};
 
 use crate::Familiarity;
-use crate::blend::{Blend, Columns, Expert, width};
+use crate::blend::{Base, Blend, Columns, Expert, Speech};
 use crate::codec::{Damage, Reader, Writer};
 use crate::model::{Expectation, ModelCard, ModelError};
 use crate::neighbours::Neighbours;
@@ -23,11 +23,11 @@ const CHECKSUM: usize = 32;
 pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     let mut writer = Writer::default();
     write_card(card, &mut writer);
-    blend.space.write(&mut writer);
+    blend.base.space.write(&mut writer);
+    blend.base.past.write(&mut writer);
+    blend.base.neighbours.write(&mut writer);
     blend.columns.body.write(&mut writer);
     blend.columns.context.write(&mut writer);
-    blend.past.write(&mut writer);
-    blend.neighbours.write(&mut writer);
     writer.count(blend.experts.len());
     for expert in &blend.experts {
         write_expert(expert, &mut writer);
@@ -60,13 +60,14 @@ fn read_data(data: &[u8]) -> Result<(ModelCard, Blend), Damage> {
     let mut reader = Reader::new(data);
     let card = read_card(&mut reader)?;
     let space = TextSpace::read(&mut reader)?;
-    let columns = Columns { body: Vocabulary::read(&mut reader)?, context: Vocabulary::read(&mut reader)? };
     let past = Past::read(&mut reader)?;
     let neighbours = Neighbours::read(&mut reader, space.columns())?;
+    let columns = Columns { body: Vocabulary::read(&mut reader)?, context: Vocabulary::read(&mut reader)? };
     let experts: Result<Vec<Expert>, Damage> =
         (0..reader.count(8)?).map(|_| read_expert(&mut reader, &space, &columns)).collect();
     reader.end()?;
-    Ok((card, Blend { space, columns, experts: experts?, past, neighbours }))
+    let base = Base { space, past, neighbours };
+    Ok((card, Blend { base, columns, experts: experts? }))
 }
 
 fn write_card(card: &ModelCard, writer: &mut Writer) {
@@ -104,9 +105,9 @@ fn read_card(reader: &mut Reader<'_>) -> Result<ModelCard, Damage> {
 
 fn write_expert(expert: &Expert, writer: &mut Writer) {
     writer.byte(familiarity_number(expert.familiarity));
-    writer.single(expert.linear.bias);
-    writer.coarse(&expert.linear.weights);
-    expert.odds.write(writer);
+    writer.single(expert.speech.linear.bias);
+    writer.coarse(&expert.speech.linear.weights);
+    expert.speech.odds.write(writer);
     writer.count(expert.boosters.len());
     for booster in &expert.boosters {
         writer.single(booster.base()[0]);
@@ -129,7 +130,7 @@ fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) ->
         return Err("words and their weights differ in number");
     }
     let odds = WordOdds::read(reader, space.columns())?;
-    let table_columns = width(familiarity) + columns.body.len() + columns.context.len();
+    let table_columns = columns.table_width(familiarity);
     let mut boosters = Vec::new();
     for _ in 0..reader.count(5)? {
         let base = reader.finite()?;
@@ -146,8 +147,8 @@ fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) ->
     if !rises || points.iter().any(|(_, probability)| !(0.0..=1.0).contains(probability)) {
         return Err("probabilities do not rise");
     }
-    let linear = LinearModel { weights, bias };
-    Ok(Expert { familiarity, linear, odds, boosters, calibration: Isotonic::from_points(points) })
+    let speech = Speech { linear: LinearModel { weights, bias }, odds };
+    Ok(Expert { familiarity, speech, boosters, calibration: Isotonic::from_points(points) })
 }
 
 /// The children of a node stand together, so the left one tells the right one.

@@ -172,7 +172,7 @@ impl Model {
                 });
                 Prediction {
                     risk: Probability::clamped(judgement.risk),
-                    familiarity: self.blend.past.familiarity(keys),
+                    familiarity: self.blend.base.past.familiarity(keys),
                     category: None,
                     reasons: reasons.unwrap_or_default(),
                 }

@@ -55,8 +55,8 @@ impl Neighbours {
     }
 
     /// The share of flaky ones among the nearest, nearer ones counting more; how
-    /// near the nearest is; and how near the nearest flaky one is. The test's
-    /// own group has no vote.
+    /// near the nearest is; and how near the nearest flaky one is. The test itself
+    /// has no vote.
     pub(crate) fn vote(
         &self,
         row: SparseRow<'_>,
@@ -68,10 +68,8 @@ impl Neighbours {
         if familiarity == Familiarity::NewProject {
             return [0.0; 3];
         }
-        let own = keys.group(familiarity);
-        let asked = if familiarity == Familiarity::KnownClass { votes + 1 } else { votes + 60 };
         let (mut flaky, mut all, mut nearest, mut nearest_flaky) = (0.0, 0.0, 0.0_f32, 0.0_f32);
-        let near = self.near(row, asked).filter(|(known, _)| known.keys.group(familiarity) != own);
+        let near = self.near(row, votes + 1).filter(|(known, _)| known.keys.test != keys.test);
         for (known, similarity) in near.take(votes) {
             let weight = similarity.powi(4);
             all += weight;

@@ -1,12 +1,6 @@
 //! How much more often flaky tests have a word than others.
-//!
-//! For a test that is learnt from, its own group must not count: a word that
-//! only one class has would give its label away.
-
-use std::collections::HashMap;
 
 use flakewise_learn::{SparseMatrix, SparseRow};
-use rayon::prelude::*;
 
 use crate::codec::{Damage, Reader, Writer};
 
@@ -37,10 +31,6 @@ impl Seen {
         }
     }
 
-    fn without(self, own: Self) -> Self {
-        Self { flaky: (self.flaky - own.flaky).max(0.0), all: (self.all - own.all).max(0.0) }
-    }
-
     fn odds(self, rate: f32) -> f32 {
         let flaky = self.flaky + PRIOR * rate;
         let other = self.all - self.flaky + PRIOR * (1.0 - rate);
@@ -49,14 +39,8 @@ impl Seen {
 }
 
 impl WordOdds {
-    /// Learns the odds, and sums up each row as if its group were not known.
-    pub(crate) fn fit(
-        text: &SparseMatrix,
-        labels: &[bool],
-        weights: &[f32],
-        groups: &[u64],
-        body_columns: u32,
-    ) -> (Self, Vec<[f32; SUMMARY]>) {
+    /// Learns the odds from weighted tests.
+    pub(crate) fn fit(text: &SparseMatrix, labels: &[bool], weights: &[f32]) -> Self {
         let mut seen = vec![Seen::default(); text.columns()];
         let mut total = Seen::default();
         for row in 0..text.rows() {
@@ -66,34 +50,10 @@ impl WordOdds {
             }
         }
         let rate = (total.flaky / total.all).clamp(1e-4, 0.9);
-        let mut members: HashMap<u64, Vec<usize>> = HashMap::new();
-        for (row, group) in groups.iter().enumerate() {
-            members.entry(*group).or_default().push(row);
-        }
-        let parts: Vec<Vec<(usize, [f32; SUMMARY])>> = members
-            .into_par_iter()
-            .map(|(_, rows)| {
-                let mut own: HashMap<u32, Seen> = HashMap::new();
-                for &row in &rows {
-                    for &column in text.row(row).indices {
-                        own.entry(column).or_default().add(weights[row], labels[row]);
-                    }
-                }
-                let odds = |column: u32| {
-                    let own = own.get(&column).copied().unwrap_or_default();
-                    seen[column as usize].without(own).odds(rate)
-                };
-                rows.iter().map(|&row| (row, summarise(text.row(row), body_columns, odds))).collect()
-            })
-            .collect();
-        let mut summaries = vec![[0.0; SUMMARY]; text.rows()];
-        for (row, summary) in parts.into_iter().flatten() {
-            summaries[row] = summary;
-        }
-        (Self { odds: seen.into_iter().map(|seen| seen.odds(rate)).collect() }, summaries)
+        Self { odds: seen.into_iter().map(|seen| seen.odds(rate)).collect() }
     }
 
-    /// Sums up the words of a test that was not learnt from.
+    /// Sums up the words of a test.
     pub(crate) fn summary(&self, row: SparseRow<'_>, body_columns: u32) -> [f32; SUMMARY] {
         summarise(row, body_columns, |column| self.odds[column as usize])
     }
@@ -133,16 +93,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_of_one_class_says_nothing_about_that_class() {
-        let mut text = SparseMatrix::new(2);
-        text.push([(0, 1.0)]);
-        text.push([(0, 1.0)]);
-        text.push([(1, 1.0)]);
-        text.push([(1, 1.0)]);
-        let labels = [true, true, false, false];
-        let (odds, summaries) = WordOdds::fit(&text, &labels, &[1.0; 4], &[7, 7, 8, 9], 2);
-        assert!(summaries[0][2].abs() < 1e-6, "no other class has the word");
-        assert!(summaries[2][2] < 0.0, "another class has it, and is not flaky");
-        assert!(odds.summary(text.row(0), 2)[2] > 0.0);
+    fn words_of_flaky_tests_speak_for_flakiness() {
+        let mut text = SparseMatrix::new(3);
+        for row in [[(0, 1.0), (2, 1.0)], [(0, 1.0), (2, 1.0)], [(1, 1.0), (2, 1.0)], [(1, 1.0), (2, 1.0)]] {
+            text.push(row);
+        }
+        let odds = WordOdds::fit(&text, &[true, true, false, false], &[1.0; 4]);
+        let [most, least, mean, around, ..] = odds.summary(text.row(0), 2);
+        assert!(most > 0.5 && (most - least).abs() < 1e-6 && (most - mean).abs() < 1e-6);
+        assert!(around.abs() < 1e-6, "all tests have that word");
+        assert!(odds.summary(text.row(2), 2)[2] < -0.5);
     }
 }

@@ -101,10 +101,9 @@ impl Past {
     }
 
     /// For each of what the test belongs to, the logarithm of the odds of being
-    /// flaky there and of how many are known, as if the test's own group were
-    /// not known.
+    /// flaky there and of how many are known, itself not counted.
     pub(crate) fn odds(&self, keys: &Keys, familiarity: Familiarity) -> Vec<f32> {
-        let own = self.tally(keys.group(familiarity));
+        let own = self.tally(keys.test);
         let places: &[u64] = match familiarity {
             Familiarity::KnownClass => &[keys.class, keys.package, keys.project],
             Familiarity::KnownProject => &[keys.package, keys.project],

@@ -23,8 +23,8 @@ pub(crate) fn reasons(
     features: &Features,
     keys: &Keys,
 ) -> Vec<Reason> {
-    let mut text = SparseMatrix::new(blend.space.columns());
-    text.push(blend.space.row(features));
+    let mut text = SparseMatrix::new(blend.base.space.columns());
+    text.push(blend.base.space.row(features));
     let row = text.row(0);
     let mut reasons = Vec::new();
     reasons.extend(siblings(blend, keys));
@@ -34,14 +34,14 @@ pub(crate) fn reasons(
 }
 
 fn siblings(blend: &Blend, keys: &Keys) -> Option<Reason> {
-    let class = blend.past.tally(keys.class);
-    let own = blend.past.tally(keys.test);
+    let class = blend.base.past.tally(keys.class);
+    let own = blend.base.past.tally(keys.test);
     let (flaky, known) = (class.flaky.saturating_sub(own.flaky), class.known.saturating_sub(own.known));
     (flaky > 0).then_some(Reason::Siblings { flaky, known })
 }
 
 fn look_alikes(blend: &Blend, test: &SourceTest, row: SparseRow<'_>, keys: &Keys) -> Vec<Reason> {
-    let alike = blend.neighbours.look_alikes(row, keys, MOST);
+    let alike = blend.base.neighbours.look_alikes(row, keys, MOST);
     alike
         .filter(|(_, similarity)| *similarity >= LEAST_SIMILARITY)
         .map(|(known, similarity)| {
@@ -61,12 +61,14 @@ fn look_alikes(blend: &Blend, test: &SourceTest, row: SparseRow<'_>, keys: &Keys
 fn words(blend: &Blend, expert: &Expert, test: &SourceTest, row: SparseRow<'_>) -> Vec<Reason> {
     let added: HashMap<u32, f64> = row
         .iter()
-        .map(|(column, value)| (column, f64::from(value) * f64::from(expert.linear.weights[column as usize])))
+        .map(|(column, value)| {
+            (column, f64::from(value) * f64::from(expert.speech.linear.weights[column as usize]))
+        })
         .collect();
     let mut found: HashMap<String, (f64, Option<u32>)> = HashMap::new();
     each_word(test, &mut |place, word, token| {
         let in_body = place == Place::Body;
-        let added = blend.space.column(in_body, word.hash()).and_then(|column| added.get(&column));
+        let added = blend.base.space.column(in_body, word.hash()).and_then(|column| added.get(&column));
         let Some(&weight) = added.filter(|&&weight| weight > 0.0) else { return };
         let line = token.map(|token| {
             let before = test.body.text.get(..token.span.start as usize).unwrap_or_default();
