@@ -3,3 +3,30 @@
 mod category;
 
 pub use category::{CategoryConfusion, CategoryRecord, CategoryReport, evaluate_categories};
+//! How good prediction is, measured on public data by three protocols.
+//!
+//! Every model is measured on the same folds: tests held out at random, by
+//! class and by project. Thresholds and calibration come from the part that is
+//! learnt from, never from the one that is scored. Given a data set and a seed,
+//! results are the same on any number of threads.
+mod corpus;
+mod cpu;
+mod dataset;
+mod error;
+mod evaluate;
+mod measures;
+mod model;
+mod page;
+mod plot;
+mod protocol;
+mod simple;
+mod text;
+pub use corpus::Corpus;
+pub use cpu::CpuClock;
+pub use dataset::{Dataset, DatasetIssue, Record};
+pub use error::EvalError;
+pub use evaluate::{EvalOptions, Evaluation, Progress, ProtocolMeasures, evaluate};
+pub use measures::{Measures, ProjectMeasures};
+pub use model::{FoldScores, Model};
+pub use protocol::Protocol;
+pub use simple::simple_models;

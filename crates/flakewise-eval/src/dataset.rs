@@ -1,0 +1,349 @@
+//! Labelled tests from files.
+//!
+//! A file holds one test per line as JSON, plain or compressed by gzip or xz.
+//! Which fields a line has decides how it is read: the public data sets name
+//! the same things differently. Lines are somebody else's: what is broken is
+//! left out and noted, and nothing grows beyond its limit.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flakewise_predict::Category;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::EvalError;
+
+/// Labelled tests.
+#[derive(Clone, Debug, Default)]
+pub struct Dataset {
+    /// The name of the file, without its endings.
+    pub name: String,
+    /// The tests, in the order of the file.
+    pub records: Vec<Record>,
+    /// What was left out.
+    pub issues: Vec<DatasetIssue>,
+}
+
+/// A labelled test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// What the data set calls it.
+    pub id: String,
+    /// The project it belongs to.
+    pub project: String,
+    /// Its class, with the package in front where that is known.
+    pub class: String,
+    /// The method.
+    pub method: String,
+    /// The source of the method.
+    pub source: String,
+    /// The source of its class, if there is one.
+    pub class_source: Option<String>,
+    /// Whether it is flaky.
+    pub flaky: bool,
+    /// In how many runs it failed, where that was counted.
+    pub failing_runs: Option<u64>,
+    /// In how many it passed.
+    pub passing_runs: Option<u64>,
+    /// Its kind of flakiness, if it has one of ours.
+    pub category: Option<Category>,
+    /// The group of projects it is held out with, if the data set says so.
+    pub group: Option<String>,
+}
+
+impl Record {
+    /// The package of its class.
+    pub fn package(&self) -> &str {
+        self.class.rsplit_once('.').map_or("", |(package, _)| package)
+    }
+}
+
+/// A line that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatasetIssue {
+    /// Its number, from one.
+    pub line: usize,
+    /// Why, for people.
+    pub text: String,
+}
+
+/// A longer line is left out: no test is that long.
+const LINE_BYTES: u64 = 8 << 20;
+/// What follows after so many bytes is left out.
+const FILE_BYTES: u64 = 4 << 30;
+/// At most so many issues are kept.
+const ISSUES: usize = 100;
+
+impl Dataset {
+    /// Reads a data set, and the sources of classes from the file beside it
+    /// whose name ends in `_classfiles` or `_classcontext`.
+    pub fn read(path: &Path) -> Result<Self, EvalError> {
+        let mut dataset = Self { name: stem(path), ..Self::default() };
+        let mut issues = Vec::new();
+        each_line(path, &mut issues, |line: Line| {
+            dataset.records.push(line.record()?);
+            Ok(())
+        })?;
+        for suffix in ["classfiles", "classcontext"] {
+            for ending in ["jsonl.xz", "jsonl.gz", "jsonl"] {
+                let beside = path.with_file_name(format!("{}_{suffix}.{ending}", dataset.name));
+                if beside.is_file() {
+                    dataset.add_classes(&beside, &mut issues)?;
+                }
+            }
+        }
+        dataset.issues = issues;
+        Ok(dataset)
+    }
+
+    fn add_classes(&mut self, path: &Path, issues: &mut Vec<DatasetIssue>) -> Result<(), EvalError> {
+        let mut classes = HashMap::new();
+        each_line(path, issues, |line: ClassLine| {
+            classes.insert(text(&line.id), line.class_source);
+            Ok(())
+        })?;
+        for record in &mut self.records {
+            if record.class_source.is_none() {
+                record.class_source = classes.remove(&record.id);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    project: Option<String>,
+    #[serde(default)]
+    class: Option<String>,
+    #[serde(default)]
+    method: Option<String>,
+    /// `class.method`, where those are not apart.
+    #[serde(default, alias = "test_name")]
+    test: Option<String>,
+    source: Option<String>,
+    #[serde(default)]
+    class_source: Option<String>,
+    label: Value,
+    #[serde(default)]
+    failing_runs: Option<u64>,
+    #[serde(default)]
+    passing_runs: Option<u64>,
+    #[serde(default)]
+    category: Option<String>,
+    #[serde(default)]
+    categories: Option<Vec<String>>,
+    #[serde(default)]
+    group: Value,
+}
+
+#[derive(Deserialize)]
+struct ClassLine {
+    id: Value,
+    #[serde(alias = "class_context")]
+    class_source: String,
+}
+
+impl Line {
+    fn record(self) -> Result<Record, &'static str> {
+        let test = self.test.unwrap_or_default();
+        let (class, method) = test.rsplit_once('.').unwrap_or(("", &test));
+        let flaky = match (&self.category, &self.label) {
+            // FlakyLens numbers its categories; which of them is none has a name.
+            (Some(category), Value::Number(_)) => category != "non-flaky",
+            (_, Value::Number(number)) => match number.as_u64() {
+                Some(0) => false,
+                Some(1) => true,
+                _ => return Err("a label is 0 or 1"),
+            },
+            (_, Value::Bool(flaky)) => *flaky,
+            _ => return Err("there is no label"),
+        };
+        let category = self
+            .category
+            .iter()
+            .chain(self.categories.iter().flatten())
+            .find_map(|name| category(name))
+            .filter(|_| flaky);
+        Ok(Record {
+            id: text(&self.id),
+            project: self.project.unwrap_or_default(),
+            class: self.class.unwrap_or_else(|| class.to_owned()),
+            method: self.method.unwrap_or_else(|| method.to_owned()),
+            source: self.source.unwrap_or_default(),
+            class_source: self.class_source,
+            flaky,
+            failing_runs: self.failing_runs,
+            passing_runs: self.passing_runs,
+            category,
+            group: Some(text(&self.group)).filter(|group| !group.is_empty()),
+        })
+    }
+}
+
+/// The category behind a name of `FlakyLens` or a code of `IDoFT`. Codes that
+/// say less than a category are none.
+fn category(name: &str) -> Option<Category> {
+    match name {
+        "async wait" => Some(Category::AsyncWait),
+        "concurrency" => Some(Category::Concurrency),
+        "time" | "TD" => Some(Category::Time),
+        "unordered collections" | "ID" => Some(Category::UnorderedCollection),
+        "test order dependency" | "OD" | "OD-Vic" | "OD-Brit" => Some(Category::OrderDependent),
+        _ => Category::ALL.into_iter().find(|category| category.name() == name),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// Calls back for every line that can be read; notes the others.
+fn each_line<L: for<'a> Deserialize<'a>>(
+    path: &Path,
+    issues: &mut Vec<DatasetIssue>,
+    mut take: impl FnMut(L) -> Result<(), &'static str>,
+) -> Result<(), EvalError> {
+    let unreadable = |source| EvalError::Read { path: PathBuf::from(path), source };
+    let mut reader = open(path).map_err(unreadable)?;
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        let mut bounded = reader.by_ref().take(LINE_BYTES);
+        if bounded.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            break;
+        }
+        let mut issue = |text: String| {
+            if issues.len() < ISSUES {
+                issues.push(DatasetIssue { line: number, text });
+            }
+        };
+        if line.last() != Some(&b'\n') && line.len() as u64 == LINE_BYTES {
+            issue("the line is too long".to_owned());
+            skip_line(&mut reader).map_err(unreadable)?;
+            continue;
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match serde_json::from_slice::<L>(&line) {
+            Ok(read) => {
+                if let Err(text) = take(read) {
+                    issue(text.to_owned());
+                }
+            }
+            Err(error) => issue(error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
+    loop {
+        let buffer = reader.fill_buf()?;
+        let (length, found) = match buffer.iter().position(|&byte| byte == b'\n') {
+            Some(place) => (place + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        reader.consume(length);
+        if found {
+            return Ok(());
+        }
+    }
+}
+
+/// Opens a file by its first bytes, whatever it is called.
+fn open(path: &Path) -> std::io::Result<BufReader<Box<dyn Read>>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let start = file.fill_buf()?;
+    let plain: Box<dyn Read> = if start.starts_with(&[0x1f, 0x8b]) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(file))
+    } else if start.starts_with(b"\xfd7zXZ") {
+        Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(file))
+    } else {
+        Box::new(file)
+    };
+    Ok(BufReader::with_capacity(1 << 16, Box::new(plain.take(FILE_BYTES))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn read(lines: &str) -> Dataset {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.jsonl");
+        std::fs::write(&path, lines).unwrap();
+        Dataset::read(&path).unwrap()
+    }
+
+    #[test]
+    fn data_sets_are_told_by_their_fields() {
+        let dataset = read(concat!(
+            r#"{"id":"p/a.B#c","project":"p","class":"a.B","method":"c","source":"x","label":1,"failing_runs":3,"passing_runs":7}"#,
+            "\n",
+            r#"{"id":5,"project":"q","test_name":"B.c","source":"y","category":"async wait","label":0,"group":2}"#,
+            "\n",
+            r#"{"id":6,"project":"q","test_name":"B.d","source":"y","category":"non-flaky","label":5,"group":2}"#,
+            "\n",
+            r#"{"id":"F:a.b.C.d","test":"a.b.C.d","project":null,"source":"z","label":0}"#,
+            "\n",
+            r#"{"id":"s","project":"r","class":"C","method":"m","source":"z","label":1,"categories":["NIO","OD-Vic"]}"#,
+            "\n",
+        ));
+        assert_eq!(dataset.issues, []);
+        assert_eq!(dataset.name, "some");
+        let [flagger, lens, other, vocabulary, idoft] = &dataset.records[..] else { panic!("five") };
+        assert_eq!((flagger.flaky, flagger.failing_runs, flagger.package()), (true, Some(3), "a"));
+        assert_eq!((lens.flaky, lens.category), (true, Some(Category::AsyncWait)));
+        assert_eq!((lens.class.as_str(), lens.method.as_str()), ("B", "c"));
+        assert_eq!((lens.id.as_str(), lens.group.as_deref()), ("5", Some("2")));
+        assert_eq!((other.flaky, other.category), (false, None));
+        assert_eq!((vocabulary.class.as_str(), vocabulary.project.as_str()), ("a.b.C", ""));
+        assert_eq!(idoft.category, Some(Category::OrderDependent));
+    }
+
+    #[test]
+    fn broken_lines_are_left_out_and_noted() {
+        let long = "x".repeat(usize::try_from(LINE_BYTES).unwrap() + 10);
+        let good = r#"{"id":"a","source":"x","label":1}"#;
+        let dataset =
+            read(&format!("nonsense\n{long}\n\n{good}\n{{\"id\":1,\"source\":\"\",\"label\":7}}\n{good}"));
+        assert_eq!(dataset.records.len(), 2);
+        assert_eq!(dataset.issues.iter().map(|issue| issue.line).collect::<Vec<_>>(), [1, 2, 5]);
+    }
+
+    #[test]
+    fn compressed_files_and_classes_beside_them_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.jsonl.gz");
+        let mut gzip =
+            flate2::write::GzEncoder::new(File::create(&path).unwrap(), flate2::Compression::fast());
+        gzip.write_all(br#"{"id":"a","source":"x","label":true}"#).unwrap();
+        gzip.finish().unwrap();
+        let beside = File::create(folder.path().join("some_classfiles.jsonl.xz")).unwrap();
+        let mut xz = liblzma::write::XzEncoder::new(beside, 1);
+        xz.write_all(br#"{"id":"a","class_source":"class A {}"}"#).unwrap();
+        xz.finish().unwrap();
+        let dataset = Dataset::read(&path).unwrap();
+        assert_eq!(dataset.records[0].class_source.as_deref(), Some("class A {}"));
+        assert!(Dataset::read(&folder.path().join("none")).is_err());
+    }
+}
