@@ -1,17 +1,19 @@
 //! Our side of `bench/flast`: FLAST on the folds that it writes for the other.
 //!
-//!     flast DATA FOLDS.json [--only FOLD] [--tokens words] [--seed SEED]
+//!     flast DATA FOLDER [--only FOLD] [--tokens words] [--seed SEED] [--projection-seed SEED]
 //!
-//! Prints what `eval/flast_sklearn.py` prints. All is done on one thread.
+//! Writes `folds.json` and the projection of each fold into the folder, and
+//! prints what `eval/flast_sklearn.py` prints. All is done on one thread.
 
+use std::collections::HashMap;
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
 
 use flakewise_eval::{CpuClock, Dataset};
-use flakewise_learn::{Confusion, Fold, johnson_lindenstrauss_dimension, stratified_folds};
+use flakewise_learn::{Confusion, Fold, Projection, johnson_lindenstrauss_dimension, stratified_folds};
 use flakewise_predict::{Flast, FlastOptions, FlastTokens};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const FOLDS: usize = 10;
 const THRESHOLDS: [f64; 2] = [0.5, 0.95];
@@ -21,31 +23,41 @@ fn main() -> Result<(), Box<dyn Error>> {
     let option = |name: &str| {
         arguments.iter().position(|argument| argument == name).and_then(|place| arguments.get(place + 1))
     };
-    let [data, folds_file, ..] = &arguments[..] else { return Err("usage: flast DATA FOLDS.json".into()) };
-    let seed: u64 = option("--seed").map_or(Ok(1), |seed| seed.parse())?;
+    let [data, folder, ..] = &arguments[..] else { return Err("usage: flast DATA FOLDER".into()) };
+    let folder = Path::new(folder);
+    let fold_seed: u64 = option("--seed").map_or(Ok(1), |seed| seed.parse())?;
+    let seed: u64 = option("--projection-seed").map_or(Ok(fold_seed), |seed| seed.parse())?;
     let words = option("--tokens").is_some_and(|tokens| tokens == "words");
     let tokens = if words { FlastTokens::Words } else { FlastTokens::Whitespace };
 
     let dataset = Dataset::read(Path::new(data))?;
     let records = &dataset.records;
     let labels: Vec<bool> = records.iter().map(|record| record.flaky).collect();
-    let mut folds = stratified_folds(&labels, FOLDS, seed);
+    let mut folds = stratified_folds(&labels, FOLDS, fold_seed);
     let ids = |fold: &Fold| fold.test.iter().map(|&row| records[row].id.clone()).collect::<Vec<_>>();
-    std::fs::write(folds_file, serde_json::to_string(&folds.iter().map(ids).collect::<Vec<_>>())?)?;
-    if let Some(only) = option("--only") {
-        folds = vec![folds.swap_remove(only.parse()?)];
+    std::fs::write(
+        folder.join("folds.json"),
+        serde_json::to_string(&folds.iter().map(ids).collect::<Vec<_>>())?,
+    )?;
+    let only: Option<usize> = option("--only").map(|only| only.parse()).transpose()?;
+    if let Some(only) = only {
+        folds = vec![folds.swap_remove(only)];
     }
 
     let (mut train_seconds, mut predict_seconds, mut tests) = (0.0, 0.0, 0);
     let mut confusions = [Confusion::default(); THRESHOLDS.len()];
     let mut training_rows = 0;
-    for fold in &folds {
+    for (number, fold) in folds.iter().enumerate() {
         let sources: Vec<&str> = fold.train.iter().map(|&row| records[row].source.as_str()).collect();
         let known: Vec<bool> = fold.train.iter().map(|&row| labels[row]).collect();
         training_rows = sources.len();
         let start = CpuClock::start();
         let flast = Flast::train(&sources, &known, FlastOptions { tokens, seed, ..FlastOptions::default() });
         train_seconds += start.seconds();
+        if tokens == FlastTokens::Whitespace {
+            let path = folder.join(format!("projection-{}.json", only.unwrap_or(number)));
+            std::fs::write(path, projection(&sources, seed).to_string())?;
+        }
         let start = CpuClock::start();
         let scores: Vec<f64> = fold.test.iter().map(|&row| flast.score(&records[row].source)).collect();
         predict_seconds += start.seconds();
@@ -72,4 +84,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
     writeln!(std::io::stdout(), "{result:#}")?;
     Ok(())
+}
+
+/// The projection FLAST draws for these sources: for every word its dimensions
+/// with their signs. Words are numbered as they are met.
+fn projection(sources: &[&str], seed: u64) -> Value {
+    let mut columns: HashMap<&str, u32> = HashMap::new();
+    for word in sources.iter().flat_map(|source| source.split_whitespace()) {
+        let next = u32::try_from(columns.len()).expect("there are fewer words");
+        columns.entry(word).or_insert(next);
+    }
+    let dimensions = johnson_lindenstrauss_dimension(sources.len(), FlastOptions::default().epsilon);
+    let projection = Projection::new(columns.len(), dimensions, seed);
+    let words: serde_json::Map<String, Value> = columns
+        .into_iter()
+        .map(|(word, column)| (word.to_owned(), json!(projection.column(column))))
+        .collect();
+    json!({ "dimensions": dimensions, "words": words })
 }

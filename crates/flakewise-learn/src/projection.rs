@@ -84,7 +84,7 @@ impl Projection {
     }
 
     /// The dimensions a column goes to, each with its sign.
-    pub(crate) fn column(&self, column: u32) -> &[(u32, f32)] {
+    pub fn column(&self, column: u32) -> &[(u32, f32)] {
         let column = column as usize;
         &self.places[self.starts[column] as usize..self.starts[column + 1] as usize]
     }

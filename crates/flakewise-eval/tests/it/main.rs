@@ -1,0 +1,106 @@
+//! A whole evaluation on a small data set that was made for it.
+
+use std::path::{Path, PathBuf};
+
+use flakewise_eval::{EvalOptions, Evaluation, Model, Protocol, evaluate};
+
+fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
+}
+
+fn options(names: &[&str]) -> EvalOptions {
+    let mut options = EvalOptions { folds: 5, ..EvalOptions::default() };
+    options.models.retain(|model| names.iter().any(|name| model.names[0].starts_with(name)));
+    options
+}
+
+fn run(options: &EvalOptions) -> Evaluation {
+    evaluate(&testdata("small.jsonl"), options, &|_| {}).unwrap()
+}
+
+fn files(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    evaluation.write(folder.path()).unwrap();
+    let mut files: Vec<(String, String)> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), text)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+/// Set `FLAKEWISE_BLESS` to write them again.
+#[test]
+fn results_are_those_that_are_committed() {
+    let evaluation = run(&options(&["FLAST", "same-class", "vocabulary", "linear SVM"]));
+    let files = files(&evaluation);
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["class.tsv", "index.html", "project.tsv", "projects.tsv", "random.tsv", "reliability.tsv"]
+    );
+    for protocol in Protocol::ALL {
+        let name = format!("{}.tsv", protocol.name());
+        let written = &files.iter().find(|file| file.0 == name).unwrap().1;
+        let committed = testdata("expected").join(&name);
+        if std::env::var_os("FLAKEWISE_BLESS").is_some() {
+            std::fs::create_dir_all(testdata("expected")).unwrap();
+            std::fs::write(&committed, written).unwrap();
+        }
+        assert_eq!(*written, std::fs::read_to_string(&committed).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let options = options(&["FLAST words", "linear SVM, body"]);
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        files(&pool.install(|| run(&options)))
+    };
+    assert_eq!(with(1), with(4));
+}
+
+#[test]
+fn the_page_stands_alone() {
+    let page = run(&options(&["FLAST words", "linear SVM, body"])).page();
+    assert!(page.starts_with("<!doctype html>"));
+    assert!(page.contains("<svg") && page.contains("one project left out"));
+    for outside in ["http://", "https://", "src=", "@import", "<script"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn a_model_never_sees_the_labels_it_is_judged_by() {
+    // A model that knows nothing but how many tests it is asked about.
+    let mut options = options(&[]);
+    options.models = vec![Model::new("constant", |corpus, fold, _| {
+        let share = corpus.labels_of(&fold.train).iter().filter(|&&flaky| flaky).count() as f64
+            / fold.train.len() as f64;
+        flakewise_eval::FoldScores {
+            probabilities: vec![share; fold.test.len()],
+            threshold: 0.5,
+            ..flakewise_eval::FoldScores::default()
+        }
+    })];
+    for measured in run(&options).protocols {
+        let model = &measured.models[0];
+        assert_eq!(model.confusion.true_positives + model.confusion.false_positives, 0);
+        let within = model.within_projects.unwrap();
+        assert!((0.35..0.65).contains(&within), "{} {within}", measured.protocol.name());
+    }
+}
+
+#[test]
+fn too_few_tests_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("few.jsonl");
+    std::fs::write(&path, "{\"id\":\"a\",\"source\":\"x\",\"label\":1}\n").unwrap();
+    let error = evaluate(&path, &EvalOptions::default(), &|_| {}).unwrap_err().to_string();
+    assert!(error.contains("1 flaky and 0 other"), "{error}");
+}
