@@ -85,10 +85,12 @@ impl RawScores {
     /// As probabilities, with the threshold that was best on the inner folds.
     pub(crate) fn calibrated(&self, labels: &[bool]) -> FoldScores {
         let platt = Platt::fit(&self.inner, labels, None);
-        let threshold = best_threshold(&self.inner, labels).map_or(f64::INFINITY, |(threshold, _)| threshold);
+        let calibrate =
+            |scores: &[f64]| scores.iter().map(|&score| platt.probability(score)).collect::<Vec<f64>>();
+        let best = best_threshold(&calibrate(&self.inner), labels);
         FoldScores {
-            probabilities: self.test.iter().map(|&score| platt.probability(score)).collect(),
-            threshold: platt.probability(threshold),
+            probabilities: calibrate(&self.test),
+            threshold: best.map_or(1.0, |(threshold, _)| threshold),
             train_seconds: self.train_seconds + self.inner_seconds,
             predict_seconds: self.predict_seconds,
         }
