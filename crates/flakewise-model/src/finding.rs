@@ -132,17 +132,20 @@ pub enum FindingKind {
     FlakyByHistory,
     /// A test that failed in a run under our eyes.
     FailedInRun,
+    /// A test that is likely flaky by its source.
+    FlakyRisk,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 2] = [Self::FlakyByHistory, Self::FailedInRun];
+    pub const ALL: [Self; 3] = [Self::FlakyByHistory, Self::FailedInRun, Self::FlakyRisk];
 
     /// The stable name, which reads well after "allow".
     pub fn name(self) -> &'static str {
         match self {
             Self::FlakyByHistory => "flaky-by-history",
             Self::FailedInRun => "failed-in-run",
+            Self::FlakyRisk => "flaky-risk",
         }
     }
 }

@@ -1,23 +1,29 @@
 //! Findings for people and machines: terminal text, Markdown, JSON and the
 //! annotations of CI systems.
 //!
-//! Everything here turns values of `flakewise-model` into text. Nothing here
-//! computes a verdict, reads a clock or knows where values come from, so the
-//! same input always gives the same bytes.
+//! Everything here turns values of `flakewise-model` and `flakewise-predict`
+//! into text. Nothing here computes a verdict, reads a clock or knows where
+//! values come from, so the same input always gives the same bytes.
 //!
 //! Text carries ANSI styles; the caller strips them where they are not wanted.
 //! Everything is understandable without them.
 
 mod json;
 mod markdown;
+mod risk;
 mod rows;
 mod run;
 mod style;
 mod text;
 mod words;
+mod workflow;
 
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;
+pub use risk::{
+    ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_github, risk_json,
+    risk_sarif, risk_text,
+};
 pub use rows::{rows_csv, rows_json, rows_text};
 pub use run::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 pub use style::{ERROR, HINT, WARNING};

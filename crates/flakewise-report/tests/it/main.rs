@@ -4,5 +4,6 @@ mod github;
 mod gitlab;
 mod json;
 mod markdown;
+mod risk;
 mod sample;
 mod text;

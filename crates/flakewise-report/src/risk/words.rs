@@ -1,0 +1,195 @@
+//! Risks in words, for all formats.
+
+use flakewise_model::Probability;
+use flakewise_predict::{Category, Expectation, Familiarity, ModelCard};
+
+use super::report::{ModelOrigin, RiskReason, RiskReport, RiskScope, Threshold};
+use crate::words::{clean, count, cut, number, plural, short_commit};
+
+/// Shared lines that are told one by one.
+const LINES: usize = 6;
+/// Characters of a name or a word that is not ours.
+const NAME: usize = 120;
+
+/// A number between nought and one as people read it.
+pub(super) fn percent(value: f64) -> String {
+    Probability::clamped(value).to_string()
+}
+
+/// A reason in one line.
+pub(super) fn reason(reason: &RiskReason) -> String {
+    match reason {
+        RiskReason::LooksLike { test, similarity, lines } => {
+            let shared = match lines.len() {
+                0 => String::new(),
+                1 => format!(": line {}", lines[0]),
+                _ => format!(": lines {}", line_list(lines)),
+            };
+            format!("looks like `{}`, which is flaky (similarity {similarity:.2}){shared}", name(test))
+        }
+        RiskReason::Uses { text, line, .. } => format!("line {line}: {}", name(text)),
+        RiskReason::Word { text, line: Some(line), .. } => {
+            format!("line {line}: `{}` is a word of flaky tests", name(text))
+        }
+        RiskReason::Word { text, line: None, .. } => {
+            format!("around it, `{}` is a word of flaky tests", name(text))
+        }
+        RiskReason::Siblings { flaky, known } => {
+            let flaky = plural(u64::from(*flaky), "is flaky", "are flaky");
+            format!("of {} around it, {flaky}", count(u64::from(*known), "known test"))
+        }
+    }
+}
+
+/// `3-5, 9`, cut where it would be long.
+fn line_list(lines: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &line in lines {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(line) => *last = line,
+            _ => ranges.push((line, line)),
+        }
+    }
+    let more = ranges.len() > LINES;
+    let mut texts: Vec<String> = ranges
+        .iter()
+        .take(LINES)
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    if more {
+        texts.push("…".to_owned());
+    }
+    texts.join(", ")
+}
+
+/// Text that is not ours, in one line of bearable length.
+pub(super) fn name(text: &str) -> String {
+    cut(clean(text), NAME)
+}
+
+/// What a kind of flakiness is.
+pub(super) fn category(category: Category) -> &'static str {
+    match category {
+        Category::AsyncWait => "it does not wait properly for something that happens by itself",
+        Category::Concurrency => "its threads can meet in more than one way",
+        Category::Time => "it depends on the clock or the calendar",
+        Category::UnorderedCollection => "it depends on the order of a collection that has none",
+        Category::OrderDependent => "it depends on what other tests left behind",
+    }
+}
+
+/// What to do about a kind of flakiness.
+pub(super) fn advice(category: Option<Category>) -> &'static str {
+    match category {
+        Some(Category::AsyncWait) => "wait for the condition itself, with a limit, rather than for a time",
+        Some(Category::Concurrency) => "join or await what it starts before it asserts",
+        Some(Category::Time) => "hand the clock in, and let the test set it",
+        Some(Category::UnorderedCollection) => "compare as sets, or sort before comparing",
+        Some(Category::OrderDependent) => "set up and clear all state that is shared with other tests",
+        None => "run it many times before it is merged",
+    }
+}
+
+/// How much a model knows of a test's surroundings.
+pub(super) fn familiarity(familiarity: Familiarity) -> &'static str {
+    match familiarity {
+        Familiarity::NewProject => "of projects it never saw",
+        Familiarity::KnownProject => "in classes and files it never saw",
+        Familiarity::KnownClass => "in classes and files it knows",
+    }
+}
+
+/// The stable name of a familiarity.
+pub(super) fn familiarity_name(familiarity: Familiarity) -> &'static str {
+    match familiarity {
+        Familiarity::NewProject => "new-project",
+        Familiarity::KnownProject => "known-project",
+        Familiarity::KnownClass => "known-class",
+    }
+}
+
+/// Whose model it is.
+pub(super) fn origin(origin: &ModelOrigin) -> String {
+    match origin {
+        ModelOrigin::File(path) => format!("the model `{}`", name(path)),
+        ModelOrigin::Own(path) => format!("this project's own model, `{}`", name(path)),
+        ModelOrigin::Pretrained => "the pretrained model".to_owned(),
+    }
+}
+
+/// What a model learnt from.
+pub(super) fn training(card: &ModelCard) -> String {
+    let projects =
+        if card.projects > 1 { format!(" of {}", count(card.projects, "project")) } else { String::new() };
+    format!("{}{projects}, {} of them flaky", count(card.tests, "test"), number(card.flaky))
+}
+
+/// `12 tests in 3 files`, and what they were chosen by.
+pub(super) fn scope(scope: &RiskScope) -> String {
+    let tests = match &scope.base {
+        Some(_) => count(scope.tests, "changed test"),
+        None => count(scope.tests, "test"),
+    };
+    let since = scope.base.as_ref().map_or_else(String::new, |(commit, found)| {
+        format!(", compared with `{}` ({})", short_commit(commit), name(found))
+    });
+    format!("{tests} in {}{since}", count(scope.files, "file"))
+}
+
+/// How good a model was measured to be at a threshold.
+pub(super) fn expectation(expectation: &Expectation) -> String {
+    format!(
+        "of those named from {:.2}, {} were flaky; {} of the flaky were named",
+        expectation.threshold,
+        percent(expectation.precision),
+        percent(expectation.recall),
+    )
+}
+
+/// How little to expect of the pretrained model, in one line.
+pub(super) fn honesty(report: &RiskReport) -> Option<String> {
+    if report.origin != ModelOrigin::Pretrained {
+        return None;
+    }
+    let measured = nearest(&report.card, Familiarity::NewProject, 0.5);
+    Some(match measured {
+        Some(measured) => format!(
+            "the pretrained model never saw this project; on such projects, {}",
+            expectation(measured)
+        ),
+        None => "the pretrained model never saw this project, and how good it is on such projects was not \
+                 measured"
+            .to_owned(),
+    })
+}
+
+/// What was measured nearest to a threshold.
+pub(super) fn nearest(card: &ModelCard, familiarity: Familiarity, threshold: f64) -> Option<&Expectation> {
+    let distance = |expectation: &&Expectation| (expectation.threshold - threshold).abs();
+    card.expectations
+        .iter()
+        .filter(|expectation| expectation.familiarity == familiarity)
+        .min_by(|left, right| distance(left).total_cmp(&distance(right)))
+}
+
+/// Why tests are named from this risk on; none if the user said so.
+pub(super) fn threshold(familiarity_of: Familiarity, threshold: Threshold) -> Option<String> {
+    let place = familiarity(familiarity_of);
+    match threshold {
+        Threshold::Given(_) | Threshold::All => None,
+        Threshold::Usual(value) => Some(format!("tests are named from a risk of {}", percent(value))),
+        Threshold::Measured(measured) => Some(format!(
+            "tests {place} are named from a risk of {}: {} of such were flaky when it was measured",
+            percent(measured.threshold),
+            percent(measured.precision),
+        )),
+        Threshold::Imprecise(Some(best)) => Some(format!(
+            "for tests {place} no threshold was measured to be right 95 times of 100; at best {} of those \
+             named were flaky",
+            percent(best.precision),
+        )),
+        Threshold::Imprecise(None) => {
+            Some(format!("for tests {place} no threshold was measured to be right 95 times of 100"))
+        }
+    }
+}
