@@ -18,7 +18,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
         flakewise run -- pytest          run tests, say what failures are due to\n  \
         flakewise ingest build/reports   take in what a run reported\n  \
         flakewise report                 the flaky tests, the costliest first\n  \
-        flakewise show test_total        one test's past, and the evidence",
+        flakewise show test_total        one test's past, and the evidence\n  \
+        flakewise predict --changed      tests likely flaky by their source, before they run",
     after_help = "Every command explains itself: `flakewise help run`"
 )]
 pub(crate) struct Arguments {
@@ -38,6 +39,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(Box<RunArguments>),
     Ingest(IngestArguments),
+    Predict(PredictArguments),
+    Train(TrainArguments),
     Report(ReportArguments),
     Show(ShowArguments),
     Sql(SqlArguments),
@@ -229,6 +232,102 @@ pub(crate) struct IngestArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Say which tests are likely flaky, before they run",
+    long_about = "Say which tests are likely flaky, before they run.\n\n\
+        Reads the source of tests in Python and Java and runs nothing. Every test named has\n\
+        its risk, the likely kind of flakiness, and the reasons: known flaky tests it looks\n\
+        like, what it uses, how the tests around it fare.\n\n\
+        Uses the model of this project if `flakewise train` has made one, else a pretrained\n\
+        one, and says what was measured to be expected of it. People are told of tests from\n\
+        the risk at which 95 of 100 were flaky when it was measured; if there is none, the\n\
+        most likely few are told with their chance. Machines get all from a risk of 0.5.\n\n\
+        What is found ends with 0; see `--fail-above`. Files that have not changed since the\n\
+        last time are not judged again.",
+    after_help = "Examples:\n  \
+        flakewise predict\n  \
+        flakewise predict --changed\n  \
+        flakewise predict tests/api --threshold 0.3\n  \
+        flakewise predict --format sarif > flaky.sarif\n  \
+        flakewise predict --changed --format github --fail-above 0.95"
+)]
+pub(crate) struct PredictArguments {
+    /// Files or folders; everything below this folder by default
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Only tests whose lines changed, or lines they stand on in their file
+    #[arg(long, help_heading = "Change")]
+    pub(crate) changed: bool,
+
+    /// Revision to compare with; the merge base with the main branch by default
+    #[arg(long, value_name = "REF", requires = "changed", help_heading = "Change")]
+    pub(crate) base: Option<String>,
+
+    /// Model to use; `.flakewise/model` by default, or the pretrained one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: Option<PathBuf>,
+
+    /// Whose tests they are, such as `acme/shop`; found from CI or git by default
+    #[arg(long, value_name = "NAME", env = "FLAKEWISE_PROJECT")]
+    pub(crate) project: Option<String>,
+
+    /// Name tests from this risk on, such as 0.8; found by itself by default
+    #[arg(long, value_name = "P", value_parser = share, conflicts_with = "all")]
+    pub(crate) threshold: Option<f64>,
+
+    /// Name all tests, whatever their risk
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// End with exit code 11 if a test has a higher risk than this
+    #[arg(long, value_name = "P", value_parser = share)]
+    pub(crate) fail_above: Option<f64>,
+
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: PredictFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Learn from this project which tests are flaky",
+    long_about = "Learn from this project which tests are flaky.\n\n\
+        Without `--labels`, learns from the history: tests that were proved flaky, and tests\n\
+        that ran often and never failed. The source is that of the work tree.\n\n\
+        With `--labels`, learns from a file of JSON lines, which may be packed with gzip:\n\n  \
+        {\"test\": \"tests/test_cart.py::test_total\", \"flaky\": true, \"category\": \"async-wait\"}\n\n\
+        `category` may be missing. With `source`, and `language` unless it is Java, a line\n\
+        brings the test's source along. Public data sets with `source`, `label`, `project`,\n\
+        `class` and `method` are read as they are.\n\n\
+        Prints what to expect of the model, measured on tests that were held out.",
+    after_help = "Examples:\n  \
+        flakewise train\n  \
+        flakewise train --labels flaky.jsonl\n  \
+        flakewise train --labels flakeflagger.jsonl.gz --out public.model"
+)]
+pub(crate) struct TrainArguments {
+    /// File that says which tests are flaky; the history says it by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+
+    /// Folder that ids of tests are told from; the root of the repository by default
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// Where to write the model; `.flakewise/model` by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Where randomness comes from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(
     about = "List the flaky tests, the costliest first",
     long_about = "List the flaky tests, the costliest first.\n\n\
         A test that passed and failed on the same commit in the same environment is flaky:\n\
@@ -367,6 +466,18 @@ pub(crate) enum RunFormat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PredictFormat {
+    /// For people
+    Text,
+    /// For machines
+    Json,
+    /// SARIF 2.1.0, for code hosts and editors
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
     /// For people
     Text,
@@ -417,6 +528,13 @@ fn confidence(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|value| (0.5..1.0).contains(value))
         .ok_or_else(|| "it must be from 0.5 to below 1".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| "it must be from 0 to 1".to_owned())
 }
 
 fn written(text: &str) -> Result<(RunFormat, PathBuf), String> {

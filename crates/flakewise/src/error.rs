@@ -44,6 +44,22 @@ pub(crate) enum ExpectedError {
     Runner(#[from] flakewise_runner::RunnerError),
     #[error(transparent)]
     Change(#[from] flakewise_triage::ChangeError),
+    #[error("`{path}` is no file or folder of this repository")]
+    NoSuchSource { path: String },
+    #[error("there is no git repository here, or no commit in it, to compare with")]
+    NoRepository,
+    #[error("`{}` cannot be used as a model", path.display())]
+    Model {
+        path: PathBuf,
+        #[source]
+        source: flakewise_predict::ModelError,
+    },
+    #[error("there is too little to learn from")]
+    Train {
+        #[source]
+        source: flakewise_predict::ModelError,
+        fewest: usize,
+    },
     #[error("failed to write `{}`", path.display())]
     Write {
         path: PathBuf,
@@ -58,7 +74,7 @@ impl ExpectedError {
     /// The exit code, by what happened.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::NoReports { .. } => ExitCode::NothingFound,
+            Self::NoReports { .. } | Self::Train { .. } => ExitCode::NothingFound,
             Self::NoSuchPath { .. } | Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => {
                 ExitCode::Report
             }
@@ -73,8 +89,8 @@ impl ExpectedError {
             Self::NoEngine => ExitCode::Store,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { signal: 2 }) => ExitCode::Interrupted,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { .. }) => ExitCode::Terminated,
-            Self::Runner(_) | Self::Change(_) => ExitCode::Runner,
-            Self::Write { .. } => ExitCode::Report,
+            Self::Runner(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
+            Self::NoSuchSource { .. } | Self::Model { .. } | Self::Write { .. } => ExitCode::Report,
             Self::Output(_) => ExitCode::Bug,
         }
     }
@@ -101,6 +117,15 @@ impl ExpectedError {
             }
             Self::Runner(error) => error.hint().map(str::to_owned),
             Self::Change(error) => error.hint(),
+            Self::NoRepository => Some("leave `--changed` out to look at all tests".to_owned()),
+            Self::Model { source: flakewise_predict::ModelError::Newer { .. }, .. } => {
+                Some("update flakewise, or train it again with `flakewise train`".to_owned())
+            }
+            Self::Model { .. } => Some("train it again with `flakewise train`".to_owned()),
+            Self::Train { fewest, .. } => Some(format!(
+                "at least {fewest} flaky tests and {fewest} others must be known and found in the source; until \
+                 then `flakewise predict` uses the pretrained model"
+            )),
             #[cfg(feature = "history")]
             Self::NoSuchTest { .. } => {
                 Some("any part of the id will do; `flakewise report` lists what is flaky".to_owned())

@@ -9,7 +9,9 @@ pub(crate) enum ExitCode {
     /// A bug of ours.
     Bug = 1,
     // 2 is a wrong command line, given by the argument parser.
-    /// No report, or no test of that name, was found.
+    /// Tests are as flaky as the user does not want them.
+    Rejected = 11,
+    /// No report, no test of that name, or too little to learn from was found.
     NothingFound = 12,
     /// The tests could not be run at all.
     Runner = 20,

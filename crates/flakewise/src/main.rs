@@ -8,6 +8,7 @@ mod error;
 mod exit_code;
 mod find_reports;
 mod printer;
+mod repository;
 
 use clap::Parser as _;
 

@@ -21,6 +21,14 @@ pub struct RiskReport {
     pub most_likely: Vec<Risk>,
 }
 
+impl RiskReport {
+    /// How little to expect of the pretrained model, in one line; none if the
+    /// model is the user's own.
+    pub fn how_little_to_expect(&self) -> Option<String> {
+        super::words::honesty(self)
+    }
+}
+
 /// Where a model comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelOrigin {

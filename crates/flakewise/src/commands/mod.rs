@@ -4,6 +4,7 @@ mod debug;
 mod ingest;
 #[cfg(feature = "history")]
 mod maintain;
+mod predict;
 #[cfg(feature = "history")]
 mod report;
 mod run;
@@ -11,6 +12,7 @@ mod run;
 mod show;
 #[cfg(feature = "history")]
 mod sql;
+mod train;
 
 use crate::args::{Command, DebugCommand};
 use crate::error::ExpectedError;
@@ -23,6 +25,8 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         Command::Run(arguments) => return run::run(&arguments, printer),
         Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
+        Command::Predict(arguments) => predict::predict(&arguments, printer),
+        Command::Train(arguments) => train::train(&arguments, printer),
         #[cfg(feature = "history")]
         Command::Report(arguments) => report::report(&arguments, printer),
         #[cfg(feature = "history")]

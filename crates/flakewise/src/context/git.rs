@@ -1,5 +1,6 @@
 //! What git says of the folder we are in.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What git says; all of it may be missing.
@@ -57,9 +58,14 @@ fn project(remote: &str) -> Option<String> {
     Some(parts.next().map_or_else(|| name.to_owned(), |owner| format!("{owner}/{name}")))
 }
 
+/// The top of the work tree around a folder.
+pub(crate) fn top_folder(folder: &Path) -> Option<PathBuf> {
+    git(&["-C", folder.to_str()?, "rev-parse", "--show-toplevel"]).map(PathBuf::from)
+}
+
 /// The name of the work tree's folder, or of the current one.
 fn folder() -> Option<String> {
-    let top = git(&["rev-parse", "--show-toplevel"]).map(std::path::PathBuf::from);
+    let top = top_folder(Path::new("."));
     let top = top.or_else(|| std::env::current_dir().ok())?;
     Some(top.file_name()?.to_string_lossy().into_owned())
 }

@@ -5,7 +5,7 @@ mod git;
 
 pub(crate) use ci::Ci;
 use flakewise_model::Variant;
-pub(crate) use git::Git;
+pub(crate) use git::{Git, top_folder};
 
 use crate::args::ContextArguments;
 

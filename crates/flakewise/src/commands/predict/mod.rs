@@ -1,0 +1,254 @@
+//! `flakewise predict`: which tests are likely flaky, by their source alone.
+
+mod cache;
+mod judged;
+mod threshold;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use flakewise_predict::Familiarity;
+use flakewise_report::{
+    Risk, RiskReport, RiskScope, Threshold, risk_github, risk_json, risk_sarif, risk_text,
+};
+use flakewise_source::{Language, SourcePath, list_files, load_file, may_hold_tests, read_source};
+use flakewise_triage::{Change, ChangeKind, LineRange, Shape};
+use rayon::prelude::*;
+
+use self::cache::{Cache, Key, Keys};
+use self::judged::{JudgedFile, judge};
+use self::threshold::{Audience, choose};
+use crate::args::{PredictArguments, PredictFormat};
+use crate::context::{project, variable};
+use crate::error::ExpectedError;
+use crate::exit_code::ExitCode;
+use crate::printer::Printer;
+use crate::repository::{LoadedModel, Repository};
+
+/// Reasons are found, and kept, for tests from this risk on. They cost more
+/// than the risk itself, and hardly anybody asks about the rest.
+const EXPLAIN_FROM: f64 = 0.1;
+/// How many tests below that get reasons when they are shown after all.
+const EXPLAINED: usize = 20;
+/// How many tests are told as most likely if none can be named.
+const MOST_LIKELY: usize = 5;
+/// Files judged between two looks at the clock.
+const FILES_AT_ONCE: usize = 128;
+/// Who waits longer is shown progress.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(crate) fn predict(arguments: &PredictArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let repository = Repository::find(&arguments.paths)?;
+    let (files, change) = files(arguments, &repository)?;
+    let oracle = Oracle {
+        root: &repository.root,
+        project: project(arguments.project.as_deref()),
+        loaded: LoadedModel::find(arguments.model.as_deref(), &repository.root)?,
+    };
+    let judged = oracle.judge_all(&files, printer);
+    let mut scope = RiskScope {
+        base: change.as_ref().map(|change| (change.base.clone(), change.found.clone())),
+        ..RiskScope::default()
+    };
+    let mut asked = Vec::new();
+    for (file, judged) in files.iter().zip(judged) {
+        scope.unclear += u64::from(judged.unclear);
+        let before = asked.len();
+        let tests = judged.tests.into_iter();
+        asked.extend(tests.filter(|test| file.changed.as_ref().is_none_or(|lines| test.meets(lines))));
+        scope.files += u64::from(asked.len() > before);
+    }
+    scope.tests = asked.len() as u64;
+    let mut report =
+        report(arguments, asked.into_iter().map(|test| test.risk).collect(), scope, oracle.loaded());
+    oracle.explain(&mut report);
+    print(arguments.format, &report, printer)?;
+    let rejects = |risk: &Risk| arguments.fail_above.is_some_and(|limit| risk.risk.get() > limit);
+    Ok(if report.risks.iter().any(rejects) { ExitCode::Rejected } else { ExitCode::Success })
+}
+
+/// A file to judge.
+struct AskedFile {
+    source: SourcePath,
+    /// The lines that changed, if only tests on them are asked about.
+    changed: Option<Vec<LineRange>>,
+}
+
+/// What to look at. What changed is git's to say, so that files which did not
+/// are not even opened.
+fn files(
+    arguments: &PredictArguments,
+    repository: &Repository,
+) -> Result<(Vec<AskedFile>, Option<Change>), ExpectedError> {
+    if !arguments.changed {
+        let files = list_files(&repository.root, &repository.paths).into_iter();
+        return Ok((files.map(|source| AskedFile { source, changed: None }).collect(), None));
+    }
+    let change = Change::discover(&repository.root, arguments.base.as_deref(), variable)?;
+    let change = change.ok_or(ExpectedError::NoRepository)?;
+    let files = change.files.iter().filter_map(|file| {
+        let is_there = file.kind != ChangeKind::Deleted && file.shape == Shape::File && !file.lossy;
+        let language =
+            Language::of_path(&file.path).filter(|language| may_hold_tests(&file.path, *language))?;
+        (is_there && is_asked(&file.path, &repository.paths)).then(|| AskedFile {
+            source: SourcePath { path: file.path.clone(), language },
+            changed: Some(file.lines.clone()),
+        })
+    });
+    let files = files.collect();
+    Ok((files, Some(change)))
+}
+
+/// Whether a file lies below the paths asked about, and where people keep
+/// their own tests.
+fn is_asked(file: &str, paths: &[PathBuf]) -> bool {
+    let is_foreign = |part: &str| {
+        part.starts_with('.') || matches!(part, "node_modules" | "site-packages" | "__pycache__")
+    };
+    paths.iter().any(|path| {
+        Path::new(file)
+            .strip_prefix(path)
+            .is_ok_and(|below| !below.iter().filter_map(|part| part.to_str()).any(is_foreign))
+    })
+}
+
+/// All that answers depend on, but for the files.
+struct Oracle<'a> {
+    root: &'a Path,
+    project: String,
+    loaded: LoadedModel,
+}
+
+impl Oracle<'_> {
+    fn loaded(&self) -> &LoadedModel {
+        &self.loaded
+    }
+
+    /// Judges files, in their order, on all cores.
+    fn judge_all(&self, files: &[AskedFile], printer: &Printer) -> Vec<JudgedFile> {
+        let started = Instant::now();
+        let mut bar = None;
+        let keys = Keys::new(&self.loaded.checksum, &self.project, EXPLAIN_FROM);
+        let mut cache = Cache::open(self.root);
+        let mut all = Vec::with_capacity(files.len());
+        for chunk in files.chunks(FILES_AT_ONCE) {
+            let judged: Vec<_> =
+                chunk.par_iter().map(|file| self.judge_or_recall(&file.source, &keys, &cache)).collect();
+            for (key, file, is_new) in judged {
+                match key {
+                    Some(key) if is_new => cache.put(key, &file),
+                    Some(key) => cache.touch(&key),
+                    None => {}
+                }
+                all.push(file);
+            }
+            if bar.is_none() && started.elapsed() > PATIENCE {
+                bar = Some(printer.progress(files.len() as u64, "reading tests"));
+            }
+            if let Some(bar) = &bar {
+                bar.set_position(all.len() as u64);
+            }
+        }
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        // Whoever cannot write here waits a little longer next time.
+        let _ = cache.save();
+        all
+    }
+
+    fn judge_or_recall(
+        &self,
+        source: &SourcePath,
+        keys: &Keys,
+        cache: &Cache,
+    ) -> (Option<Key>, JudgedFile, bool) {
+        let Ok(bytes) = load_file(self.root, &source.path) else {
+            return (None, JudgedFile { tests: Vec::new(), unclear: true }, true);
+        };
+        let key = keys.of(&source.path, &bytes);
+        if let Some(known) = cache.get(&key, &source.path) {
+            return (Some(key), known, false);
+        }
+        let file = read_source(&source.path, source.language, &bytes);
+        (Some(key), judge(&file, &self.loaded.model, &self.project, EXPLAIN_FROM), true)
+    }
+
+    /// Finds reasons for tests that are shown although their risk is small.
+    fn explain(&self, report: &mut RiskReport) {
+        let shown = report.risks.iter_mut().chain(&mut report.most_likely);
+        let mut poor: BTreeMap<String, Vec<&mut Risk>> = BTreeMap::new();
+        for risk in shown.filter(|risk| risk.risk.get() < EXPLAIN_FROM).take(EXPLAINED) {
+            poor.entry(risk.path.clone()).or_default().push(risk);
+        }
+        for (path, risks) in poor {
+            let (Some(language), Ok(bytes)) = (Language::of_path(&path), load_file(self.root, &path)) else {
+                continue;
+            };
+            let file = read_source(&path, language, &bytes);
+            let judged = judge(&file, &self.loaded.model, &self.project, 0.0);
+            for risk in risks {
+                let same = |own: &Risk| own.test == risk.test && own.line == risk.line;
+                if let Some(test) = judged.tests.iter().find(|test| same(&test.risk)) {
+                    risk.reasons.clone_from(&test.risk.reasons);
+                }
+            }
+        }
+    }
+}
+
+fn report(
+    arguments: &PredictArguments,
+    mut tests: Vec<Risk>,
+    scope: RiskScope,
+    loaded: &LoadedModel,
+) -> RiskReport {
+    let audience =
+        if arguments.format == PredictFormat::Json { Audience::Machines } else { Audience::People };
+    let card = loaded.model.card().clone();
+    let thresholds: Vec<(Familiarity, Threshold)> =
+        [Familiarity::KnownClass, Familiarity::KnownProject, Familiarity::NewProject]
+            .into_iter()
+            .filter(|familiarity| tests.iter().any(|test| test.familiarity == *familiarity))
+            .map(|familiarity| match arguments.all {
+                true => (familiarity, Threshold::All),
+                false => (familiarity, choose(audience, arguments.threshold, &card, familiarity)),
+            })
+            .collect();
+    tests.sort_by(|left, right| {
+        right
+            .risk
+            .get()
+            .total_cmp(&left.risk.get())
+            .then_with(|| (&left.test, left.line).cmp(&(&right.test, right.line)))
+    });
+    let is_named = |test: &Risk| {
+        let own = thresholds.iter().find(|(familiarity, _)| *familiarity == test.familiarity);
+        // What fails the build is told, whatever else is.
+        arguments.fail_above.is_some_and(|limit| test.risk.get() > limit)
+            || own.is_some_and(|(_, threshold)| threshold.names(test.risk))
+    };
+    let (risks, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(is_named);
+    let speechless = risks.is_empty() && audience == Audience::People;
+    let most_likely = others.into_iter().take(if speechless { MOST_LIKELY } else { 0 }).collect();
+    RiskReport { origin: loaded.origin.clone(), card, scope, thresholds, risks, most_likely }
+}
+
+fn print(format: PredictFormat, report: &RiskReport, printer: &Printer) -> Result<(), ExpectedError> {
+    printer.data(&match format {
+        PredictFormat::Text => risk_text(report),
+        PredictFormat::Json => risk_json(report),
+        PredictFormat::Sarif => risk_sarif(report),
+        PredictFormat::Github => risk_github(report),
+    })?;
+    if report.scope.tests == 0 && report.scope.base.is_none() && format == PredictFormat::Text {
+        printer.hint("tests are found in Python and Java files; name their folders, or begin at the root");
+    }
+    if format == PredictFormat::Github
+        && let Some(note) = report.how_little_to_expect()
+    {
+        printer.hint(&note);
+    }
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! `flakewise train`: learn from a project's own tests.
+
+mod join;
+mod labels;
+#[cfg(feature = "history")]
+mod past;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use flakewise_predict::{Example, Model, ModelError, TrainOptions};
+use flakewise_report::{card_text, count};
+use flakewise_source::{SourceTest, read_tree};
+
+use self::join::Names;
+use self::labels::{Label, Labels, read_labels};
+use crate::args::TrainArguments;
+use crate::context::project;
+use crate::error::ExpectedError;
+use crate::exit_code::ExitCode;
+use crate::printer::Printer;
+use crate::repository::{MODEL, Repository, write_whole};
+
+/// Fewer flaky tests, or fewer others, teach nothing that holds.
+const FEWEST: usize = 10;
+
+pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let root = match &arguments.source {
+        Some(folder) => std::path::absolute(folder)
+            .ok()
+            .filter(|folder| folder.is_dir())
+            .ok_or_else(|| ExpectedError::NoSuchSource { path: folder.display().to_string() })?,
+        None => Repository::find(&[])?.root,
+    };
+    let project = project(arguments.store.project.as_deref());
+    let (labels, trained_on) = match &arguments.labels {
+        Some(path) => (from_file(path, printer)?, path.display().to_string()),
+        None => (from_history(arguments, printer)?, format!("the history of {project}")),
+    };
+    let spinner = printer.spinner("reading tests");
+    let examples = examples(labels, &root, &project, printer);
+    check(&examples)?;
+    spinner.set_message(format!("learning from {}", count(examples.len() as u64, "test")));
+    let options = TrainOptions { trained_on, seed: arguments.seed };
+    let model = Model::train(&examples, &options)
+        .map_err(|source| ExpectedError::Train { source, fewest: FEWEST })?;
+    spinner.finish_and_clear();
+    let out = arguments.out.clone().unwrap_or_else(|| root.join(MODEL));
+    write_whole(&out, &model.to_bytes())?;
+    printer.data(&card_text(model.card()))?;
+    let shown = out.strip_prefix(&root).unwrap_or(&out);
+    printer.data(&format!("written to `{}`\n", shown.display()))?;
+    match &arguments.out {
+        None => printer.hint("`flakewise predict` uses it from now on"),
+        Some(out) => printer.hint(&format!("use it with `flakewise predict --model {}`", out.display())),
+    }
+    Ok(ExitCode::Success)
+}
+
+fn from_file(path: &Path, printer: &Printer) -> Result<Vec<Label>, ExpectedError> {
+    let read = read_labels(path).map_err(|source| ExpectedError::Read { path: path.to_owned(), source })?;
+    let Labels { labels, lines, trouble, not_understood } = read;
+    if let Some((line, reason)) = trouble {
+        printer.warning(&format!(
+            "{not_understood} of {} could not be understood, the first is number {line}: {reason}",
+            count(lines, "line"),
+        ));
+    }
+    Ok(labels)
+}
+
+#[cfg(feature = "history")]
+fn from_history(arguments: &TrainArguments, printer: &Printer) -> Result<Vec<Label>, ExpectedError> {
+    let history = super::history(&arguments.store)?;
+    let spinner = printer.spinner("reading the history");
+    let labels = past::labels(&history);
+    spinner.finish_and_clear();
+    labels
+}
+
+#[cfg(not(feature = "history"))]
+fn from_history(_: &TrainArguments, _: &Printer) -> Result<Vec<Label>, ExpectedError> {
+    Err(ExpectedError::NoEngine)
+}
+
+/// Puts labels and source together.
+fn examples(labels: Vec<Label>, root: &Path, project: &str, printer: &Printer) -> Vec<Example> {
+    let (with_source, named): (Vec<_>, Vec<_>) = labels.into_iter().partition(|label| label.source.is_some());
+    let mut examples: Vec<Example> = with_source
+        .into_iter()
+        .filter_map(|label| {
+            let project = label.project.unwrap_or_else(|| project.to_owned());
+            Some(Example { test: label.source?, project, flaky: label.flaky, category: label.category })
+        })
+        .collect();
+    if named.is_empty() {
+        return examples;
+    }
+    let tests: Vec<SourceTest> = read_tree(root, &[]).into_iter().flat_map(|file| file.tests).collect();
+    let names = Names::new(tests.iter());
+    let mut known: BTreeMap<usize, Label> = BTreeMap::new();
+    let mut unknown = Vec::new();
+    let total = named.len();
+    for label in named {
+        match names.find(&label.name) {
+            // One case that is flaky makes the test flaky.
+            Some(place) => match known.get_mut(&place) {
+                Some(known) if known.flaky && (known.category.is_some() || !label.flaky) => {}
+                _ => {
+                    known.insert(place, label);
+                }
+            },
+            None => unknown.push(label.name),
+        }
+    }
+    if let Some(example) = unknown.first() {
+        printer.warning(&format!(
+            "{} of {} not found among the {} of `{}`, or not clear, such as `{example}`",
+            unknown.len(),
+            count(total as u64, "labelled test"),
+            count(tests.len() as u64, "test"),
+            root.display(),
+        ));
+    }
+    examples.extend(known.into_iter().map(|(place, label)| Example {
+        test: tests[place].clone(),
+        project: label.project.unwrap_or_else(|| project.to_owned()),
+        flaky: label.flaky,
+        category: label.category,
+    }));
+    examples
+}
+
+fn check(examples: &[Example]) -> Result<(), ExpectedError> {
+    let flaky = examples.iter().filter(|example| example.flaky).count();
+    let other = examples.len() - flaky;
+    if flaky.min(other) >= FEWEST {
+        return Ok(());
+    }
+    Err(ExpectedError::Train { source: ModelError::TooFewExamples { flaky, other }, fewest: FEWEST })
+}
