@@ -4,7 +4,9 @@ mod help;
 #[cfg(feature = "history")]
 mod history;
 mod ingest;
+mod predict;
 mod run;
+mod train;
 mod zoo;
 
 use flakewise_testkit::{Output, TestContext};

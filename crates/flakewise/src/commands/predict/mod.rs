@@ -61,7 +61,7 @@ pub(crate) fn predict(arguments: &PredictArguments, printer: &Printer) -> Result
     }
     scope.tests = asked.len() as u64;
     let mut report =
-        report(arguments, asked.into_iter().map(|test| test.risk).collect(), scope, oracle.loaded());
+        report(arguments, asked.into_iter().map(|test| test.risk).collect(), scope, &oracle.loaded);
     oracle.explain(&mut report);
     print(arguments.format, &report, printer)?;
     let rejects = |risk: &Risk| arguments.fail_above.is_some_and(|limit| risk.risk.get() > limit);
@@ -121,10 +121,6 @@ struct Oracle<'a> {
 }
 
 impl Oracle<'_> {
-    fn loaded(&self) -> &LoadedModel {
-        &self.loaded
-    }
-
     /// Judges files, in their order, on all cores.
     fn judge_all(&self, files: &[AskedFile], printer: &Printer) -> Vec<JudgedFile> {
         let started = Instant::now();
@@ -211,9 +207,9 @@ fn report(
         [Familiarity::KnownClass, Familiarity::KnownProject, Familiarity::NewProject]
             .into_iter()
             .filter(|familiarity| tests.iter().any(|test| test.familiarity == *familiarity))
-            .map(|familiarity| match arguments.all {
-                true => (familiarity, Threshold::All),
-                false => (familiarity, choose(audience, arguments.threshold, &card, familiarity)),
+            .map(|familiarity| {
+                let chosen = || choose(audience, arguments.threshold, &card, familiarity);
+                (familiarity, if arguments.all { Threshold::All } else { chosen() })
             })
             .collect();
     tests.sort_by(|left, right| {

@@ -33,7 +33,7 @@ pub(super) struct Label {
 /// All that a file says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels {
-    pub(super) labels: Vec<Label>,
+    pub(super) all: Vec<Label>,
     pub(super) lines: u64,
     /// The first line that could not be understood, why, and how many there are.
     pub(super) trouble: Option<(u64, String)>,
@@ -49,25 +49,25 @@ pub(super) fn read_labels(path: &Path) -> std::io::Result<Labels> {
 }
 
 fn read_lines(input: &mut dyn BufRead) -> std::io::Result<Labels> {
-    let mut all = Labels::default();
+    let mut labels = Labels::default();
     let mut line = Vec::new();
     loop {
         line.clear();
         if input.take(LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
-            return Ok(all);
+            return Ok(labels);
         }
         if line.trim_ascii().is_empty() {
             continue;
         }
-        all.lines += 1;
+        labels.lines += 1;
         match serde_json::from_slice::<Row>(&line)
             .map_err(|error| error.to_string())
             .and_then(Row::into_label)
         {
-            Ok(label) => all.labels.push(label),
+            Ok(label) => labels.all.push(label),
             Err(reason) => {
-                all.not_understood += 1;
-                all.trouble.get_or_insert((all.lines, reason));
+                labels.not_understood += 1;
+                labels.trouble.get_or_insert((labels.lines, reason));
             }
         }
     }
@@ -152,7 +152,7 @@ enum Kind {
     None,
 }
 
-/// A kind by our name, by FlakyLens' or by IDoFT's.
+/// A kind by our name, or by those of the public data.
 fn kind(name: &str) -> Option<Kind> {
     let name = name.trim().to_ascii_lowercase().replace([' ', '_'], "-");
     Some(Kind::Category(match name.as_str() {
@@ -175,7 +175,7 @@ mod tests {
     fn one(text: &str) -> Label {
         let labels = read_lines(&mut text.as_bytes()).expect("memory can be read");
         assert_eq!(labels.trouble, None);
-        labels.labels.into_iter().next().expect("a label")
+        labels.all.into_iter().next().expect("a label")
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
     fn what_is_not_understood_is_counted_and_told() {
         let text = "{\"test\": \"a\", \"flaky\": true}\n\nnonsense\n{\"flaky\": true}\n{\"test\": \"b\"}\n";
         let labels = read_lines(&mut text.as_bytes()).expect("memory can be read");
-        assert_eq!((labels.labels.len(), labels.lines, labels.not_understood), (1, 4, 3));
+        assert_eq!((labels.all.len(), labels.lines, labels.not_understood), (1, 4, 3));
         assert_eq!(labels.trouble.expect("told").0, 2);
     }
 
@@ -237,7 +237,7 @@ mod tests {
             flate2::write::GzEncoder::new(File::create(&path).expect("made"), flate2::Compression::fast());
         std::io::Write::write_all(&mut packer, b"{\"test\": \"a\", \"flaky\": true}\n").expect("written");
         packer.finish().expect("written");
-        assert_eq!(read_labels(&path).expect("read").labels.len(), 1);
+        assert_eq!(read_labels(&path).expect("read").all.len(), 1);
     }
 
     #[test]

@@ -59,14 +59,14 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
 
 fn from_file(path: &Path, printer: &Printer) -> Result<Vec<Label>, ExpectedError> {
     let read = read_labels(path).map_err(|source| ExpectedError::Read { path: path.to_owned(), source })?;
-    let Labels { labels, lines, trouble, not_understood } = read;
+    let Labels { all, lines, trouble, not_understood } = read;
     if let Some((line, reason)) = trouble {
         printer.warning(&format!(
             "{not_understood} of {} could not be understood, the first is number {line}: {reason}",
             count(lines, "line"),
         ));
     }
-    Ok(labels)
+    Ok(all)
 }
 
 #[cfg(feature = "history")]

@@ -1,0 +1,140 @@
+//! Learning from labels and from the history.
+
+use crate::predict::project;
+use crate::{context, shown};
+
+#[test]
+fn labels_make_a_model_that_predict_uses() {
+    let context = project();
+    let output = context.run(["train", "--labels", "labels.jsonl", "--project", "acme/shop"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(
+        output.stdout.starts_with("trained on labels.jsonl: 60 tests, 30 of them flaky\n"),
+        "{}",
+        output.stdout
+    );
+    assert!(output.stdout.ends_with("written to `.flakewise/model`\n"), "{}", output.stdout);
+    let predicted = context.run(["predict", "--project", "acme/shop", "--threshold", "0"]);
+    assert!(
+        predicted.stdout.contains("this project's own model, `.flakewise/model`"),
+        "{}",
+        predicted.stdout
+    );
+    assert!(!predicted.stdout.contains("pretrained"), "{}", predicted.stdout);
+    let document = context.run(["predict", "--project", "acme/shop", "--all", "--format", "json"]).stdout;
+    let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
+    // It was told the answers, so the riskiest are those that were called flaky.
+    let riskiest = document["risks"].as_array().expect("a list").iter().take(30);
+    let right =
+        riskiest.filter(|risk| risk["test"].as_str().is_some_and(|test| test.contains("test_wait_"))).count();
+    assert!(right >= 25, "{right} of 30");
+}
+
+#[test]
+fn the_same_labels_and_seed_make_the_same_bytes() {
+    let context = project();
+    for out in ["a.model", "b.model"] {
+        let output = context.run(["train", "--labels", "labels.jsonl", "--seed", "7", "--out", out]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        assert!(output.stderr.contains(&format!("flakewise predict --model {out}")), "{}", output.stderr);
+    }
+    let read = |name: &str| std::fs::read(context.path().join(name)).expect("written");
+    assert_eq!(read("a.model"), read("b.model"));
+    assert!(!context.path().join(".flakewise/model").exists());
+}
+
+#[test]
+fn too_few_examples_are_an_answer_with_advice() {
+    let context = project();
+    context.write(
+        "few.jsonl",
+        "{\"test\": \"test_wait_0\", \"flaky\": true}\nnonsense\n{\"test\": \"test_gone\", \"flaky\": false}\n",
+    );
+    insta::assert_snapshot!(shown(&context.run(["train", "--labels", "few.jsonl"])), @r"
+    exit code: 12
+    ----- stdout -----
+    ----- stderr -----
+    warning: 1 of 3 lines could not be understood, the first is number 2: expected ident at line 1 column 2
+    warning: 1 of 2 labelled tests not found among the 60 tests of `[DIR]`, or not clear, such as `test_gone`
+    error: there is too little to learn from
+      because: to train, examples of flaky and of other tests are needed; there are 1 and 0
+    hint: at least 10 flaky tests and 10 others must be known and found in the source; until then `flakewise predict` uses the pretrained model
+    ");
+    assert!(!context.path().join(".flakewise/model").exists());
+}
+
+#[test]
+fn a_damaged_model_is_refused_and_not_passed_over() {
+    let context = project();
+    assert_eq!(context.run(["train", "--labels", "labels.jsonl"]).code, Some(0));
+    let path = context.path().join(".flakewise/model");
+    let mut bytes = std::fs::read(&path).expect("it is there");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    std::fs::write(&path, bytes).expect("written");
+    let output = context.run(["predict"]);
+    assert_eq!(output.code, Some(23), "{}", output.stdout);
+    assert!(output.stderr.contains("flakewise train"), "{}", output.stderr);
+}
+
+/// Twenty-four runs on one commit: every second test is flaky in some of them.
+#[cfg(feature = "history")]
+#[test]
+fn the_history_teaches() {
+    let context = project();
+    for run in 0..24_usize {
+        let cases: String = (0..60)
+            .map(|number| {
+                let (file, flaky) = (number / 10, number % 2 == 0);
+                let name = if flaky { format!("test_wait_{number}") } else { format!("test_sum_{number}") };
+                let fails = flaky && (run + number) % 12 == 0;
+                let inner = if fails { "<failure message=\"late\">late</failure>" } else { "" };
+                format!("<testcase classname=\"tests.test_{file}\" name=\"{name}\" file=\"tests/test_{file}.py\" time=\"0.1\">{inner}</testcase>")
+            })
+            .collect();
+        context.write(
+            "junit.xml",
+            format!(
+                "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites name=\"pytest tests\"><testsuite name=\"pytest\" \
+                 errors=\"0\" tests=\"60\" time=\"1.5\" timestamp=\"2026-11-01T10:{run:02}:00.000000+00:00\" \
+                 hostname=\"ci-1\">{cases}</testsuite></testsuites>"
+            ),
+        );
+        let name = format!("r{run}");
+        let output = context.run([
+            "ingest",
+            "junit.xml",
+            "--project",
+            "acme/shop",
+            "--commit",
+            &"ab".repeat(20),
+            "--run",
+            &name,
+        ]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+    }
+    let output = context.run(["train", "--project", "acme/shop"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(
+        output.stdout.starts_with("trained on the history of acme/shop: 60 tests, 30 of them flaky\n"),
+        "{}{}",
+        output.stdout,
+        output.stderr
+    );
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn without_a_history_there_is_nothing_to_learn_from() {
+    let output = context().run(["train", "--project", "acme/shop"]);
+    assert_eq!(output.code, Some(22), "{}", output.stderr);
+    assert!(output.stderr.contains("hint:"), "{}", output.stderr);
+}
+
+#[cfg(not(feature = "history"))]
+#[test]
+fn without_the_engine_only_labels_teach() {
+    let output = project().run(["train"]);
+    assert_eq!(output.code, Some(22), "{}", output.stderr);
+    assert!(output.stderr.contains("this build has no history engine"), "{}", output.stderr);
+}
