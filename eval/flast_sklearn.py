@@ -35,9 +35,6 @@ THRESHOLDS = (0.5, 0.95)
 COPY = 1e-6
 # Tests asked about in one call. Of 100, 500, 2,180 and 10,000 this was fastest.
 BATCH = 500
-# One call for everything is slowest per test in memory traffic; scikit-learn
-# was fastest with calls of about this many rows.
-BATCH = 2180
 # Neighbours that are asked for where equals are put in order.
 TIES = 1000
 

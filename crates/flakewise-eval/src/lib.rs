@@ -1,14 +1,11 @@
-//! How good prediction is, measured on public data by the papers' protocols.
-
-mod category;
-
-pub use category::{CategoryConfusion, CategoryRecord, CategoryReport, evaluate_categories};
 //! How good prediction is, measured on public data by three protocols.
 //!
 //! Every model is measured on the same folds: tests held out at random, by
 //! class and by project. Thresholds and calibration come from the part that is
 //! learnt from, never from the one that is scored. Given a data set and a seed,
 //! results are the same on any number of threads.
+
+mod category;
 mod corpus;
 mod cpu;
 mod dataset;
@@ -21,6 +18,8 @@ mod plot;
 mod protocol;
 mod simple;
 mod text;
+
+pub use category::{CategoryConfusion, CategoryRecord, CategoryReport, evaluate_categories};
 pub use corpus::Corpus;
 pub use cpu::CpuClock;
 pub use dataset::{Dataset, DatasetIssue, Record};
