@@ -5,6 +5,7 @@
 //! learnt from, never from the one that is scored. Given a data set and a seed,
 //! results are the same on any number of threads.
 
+mod blend;
 mod category;
 mod corpus;
 mod cpu;
@@ -19,6 +20,7 @@ mod protocol;
 mod simple;
 mod text;
 
+pub use blend::blend_model;
 pub use category::{CategoryConfusion, CategoryRecord, CategoryReport, evaluate_categories};
 pub use corpus::Corpus;
 pub use cpu::CpuClock;

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use flakewise_learn::{SparseMatrix, SparseRow};
-use flakewise_source::SourceTest;
+use flakewise_source::{SourceTest, Token};
 
-use crate::Reason;
 use crate::blend::{Blend, Expert};
+use crate::families::{FamilyHit, families};
 use crate::features::{Features, Place, each_word, line_hash};
 use crate::past::Keys;
+use crate::{Category, Reason};
 
 /// A test that is less alike is no example.
 const LEAST_SIMILARITY: f32 = 0.5;
@@ -22,6 +23,7 @@ pub(crate) fn reasons(
     test: &SourceTest,
     features: &Features,
     keys: &Keys,
+    hits: &[FamilyHit],
 ) -> Vec<Reason> {
     let mut text = SparseMatrix::new(blend.base.space.columns());
     text.push(blend.base.space.row(features));
@@ -29,7 +31,9 @@ pub(crate) fn reasons(
     let mut reasons = Vec::new();
     reasons.extend(siblings(blend, keys));
     reasons.extend(look_alikes(blend, test, row, keys));
-    reasons.extend(words(blend, expert, test, row));
+    let added = Added::of(blend, expert, test, row);
+    reasons.extend(uses(test, hits, Category::guess(hits), &added));
+    reasons.extend(added.strongest_words());
     reasons
 }
 
@@ -57,31 +61,67 @@ fn look_alikes(blend: &Blend, test: &SourceTest, row: SparseRow<'_>, keys: &Keys
         .collect()
 }
 
-/// The words that add most to what the words say.
-fn words(blend: &Blend, expert: &Expert, test: &SourceTest, row: SparseRow<'_>) -> Vec<Reason> {
-    let added: HashMap<u32, f64> = row
+/// What each word of a test adds to what the words say.
+struct Added {
+    /// By the word, for people: how much, and on which line it stands.
+    words: HashMap<String, (f64, Option<u32>)>,
+    /// By where the word stands in the test.
+    tokens: HashMap<u32, f64>,
+}
+
+impl Added {
+    fn of(blend: &Blend, expert: &Expert, test: &SourceTest, row: SparseRow<'_>) -> Self {
+        let weights = &expert.speech.linear.weights;
+        let columns: HashMap<u32, f64> = row
+            .iter()
+            .map(|(column, value)| (column, f64::from(value) * f64::from(weights[column as usize])))
+            .collect();
+        let mut added = Self { words: HashMap::new(), tokens: HashMap::new() };
+        each_word(test, &mut |place, word, token| {
+            let column = blend.base.space.column(place == Place::Body, word.hash());
+            let weight = column.and_then(|column| columns.get(&column)).copied().unwrap_or(0.0);
+            if weight <= 0.0 {
+                return;
+            }
+            if let Some(token) = token {
+                *added.tokens.entry(token.span.start).or_default() += weight;
+            }
+            let line = token.map(|token| line_of(test, token));
+            // The same word in two forms, such as a name and its part, is one reason.
+            let known = added.words.entry(word.show()).or_insert((weight, line));
+            if weight > known.0 {
+                *known = (weight, line.or(known.1));
+            }
+        });
+        added
+    }
+
+    fn strongest_words(self) -> impl Iterator<Item = Reason> {
+        let mut words: Vec<_> = self.words.into_iter().collect();
+        words.sort_by(|left, right| right.1.0.total_cmp(&left.1.0).then_with(|| left.0.cmp(&right.0)));
+        words.into_iter().take(MOST).map(|(text, (weight, line))| Reason::Word { text, line, weight })
+    }
+}
+
+/// The interfaces that speak for the likely kind of flakiness, or for any.
+fn uses(test: &SourceTest, hits: &[FamilyHit], category: Option<Category>, added: &Added) -> Vec<Reason> {
+    let mut uses: Vec<(f64, Reason)> = hits
         .iter()
-        .map(|(column, value)| {
-            (column, f64::from(value) * f64::from(expert.speech.linear.weights[column as usize]))
+        .map(|hit| (hit, &families()[hit.family]))
+        .filter(|(_, family)| family.category.is_none() || family.category == category)
+        .map(|(hit, family)| {
+            let token = &test.body.tokens[hit.first_token];
+            let weight = added.tokens.get(&token.span.start).copied().unwrap_or(0.0);
+            let (family, text, line) = (family.name, family.reason, line_of(test, token));
+            (weight, Reason::Uses { family, text, line, weight })
         })
         .collect();
-    let mut found: HashMap<String, (f64, Option<u32>)> = HashMap::new();
-    each_word(test, &mut |place, word, token| {
-        let in_body = place == Place::Body;
-        let added = blend.base.space.column(in_body, word.hash()).and_then(|column| added.get(&column));
-        let Some(&weight) = added.filter(|&&weight| weight > 0.0) else { return };
-        let line = token.map(|token| {
-            let before = test.body.text.get(..token.span.start as usize).unwrap_or_default();
-            test.body.line + u32::try_from(before.matches('\n').count()).unwrap_or(0)
-        });
-        // The same word in two forms, such as a name and its part, is one reason.
-        let known = found.entry(word.show()).or_insert((weight, line));
-        if weight > known.0 {
-            *known = (weight, line.or(known.1));
-        }
-    });
-    let mut found: Vec<_> = found.into_iter().collect();
-    found.sort_by(|left, right| right.1.0.total_cmp(&left.1.0).then_with(|| left.0.cmp(&right.0)));
-    found.truncate(MOST);
-    found.into_iter().map(|(text, (weight, line))| Reason::Word { text, line, weight }).collect()
+    uses.sort_by(|left, right| right.0.total_cmp(&left.0));
+    uses.truncate(MOST);
+    uses.into_iter().map(|(_, reason)| reason).collect()
+}
+
+fn line_of(test: &SourceTest, token: &Token) -> u32 {
+    let before = test.body.text.get(..token.span.start as usize).unwrap_or_default();
+    test.body.line + u32::try_from(before.matches('\n').count()).unwrap_or(0)
 }

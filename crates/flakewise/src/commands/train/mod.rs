@@ -41,7 +41,7 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
     let examples = examples(labels, &root, &project, printer);
     check(&examples)?;
     spinner.set_message(format!("learning from {}", count(examples.len() as u64, "test")));
-    let options = TrainOptions { trained_on, seed: arguments.seed };
+    let options = TrainOptions { trained_on, seed: arguments.seed, ..TrainOptions::default() };
     let model = Model::train(&examples, &options)
         .map_err(|source| ExpectedError::Train { source, fewest: FEWEST })?;
     spinner.finish_and_clear();
