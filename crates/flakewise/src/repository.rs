@@ -91,7 +91,11 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ExpectedError
     let write = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let mut builder = tempfile::Builder::new();
+        // A temporary file is its owner's alone; this one is for the team.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder)?;
         std::io::Write::write_all(&mut file, bytes)?;
         file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
