@@ -41,6 +41,7 @@ pub(crate) enum Command {
     Ingest(IngestArguments),
     Predict(PredictArguments),
     Train(TrainArguments),
+    Eval(EvalArguments),
     Report(ReportArguments),
     Show(ShowArguments),
     Sql(SqlArguments),
@@ -328,6 +329,38 @@ pub(crate) struct TrainArguments {
 
 #[derive(Debug, Args)]
 #[command(
+    about = "Measure how good prediction is, on labelled tests",
+    long_about = "Measure how good prediction is, on labelled tests.\n\n\
+        Every model is measured on the same folds, under three protocols:\n\n  \
+        random    tests are held out at random, as papers do it\n  \
+        class     whole classes are held out: what is said of new classes\n  \
+        project   whole projects are held out: what is said on the first day\n\n\
+        The data is JSON lines with `source`, `label`, `project`, `class` and `method`, plain\n\
+        or packed with gzip or xz, as the public data sets are.",
+    after_help = "Examples:\n  \
+        flakewise eval flakeflagger.jsonl.gz\n  \
+        flakewise eval flakeflagger.jsonl.gz --protocol class --out eval/flakeflagger"
+)]
+pub(crate) struct EvalArguments {
+    /// File of labelled tests
+    #[arg(value_name = "DATASET")]
+    pub(crate) dataset: PathBuf,
+
+    /// Folder to write results to, with a page of plots
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Measure under this protocol only; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) protocol: Vec<EvalProtocol>,
+
+    /// Where randomness comes from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(
     about = "List the flaky tests, the costliest first",
     long_about = "List the flaky tests, the costliest first.\n\n\
         A test that passed and failed on the same commit in the same environment is flaky:\n\
@@ -475,6 +508,16 @@ pub(crate) enum PredictFormat {
     Sarif,
     /// Annotations of GitHub Actions
     Github,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EvalProtocol {
+    /// Tests are held out at random
+    Random,
+    /// Whole classes are held out
+    Class,
+    /// Whole projects are held out
+    Project,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

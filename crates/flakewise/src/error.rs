@@ -60,6 +60,8 @@ pub(crate) enum ExpectedError {
         source: flakewise_predict::ModelError,
         fewest: usize,
     },
+    #[error(transparent)]
+    Eval(#[from] flakewise_eval::EvalError),
     #[error("failed to write `{}`", path.display())]
     Write {
         path: PathBuf,
@@ -74,7 +76,9 @@ impl ExpectedError {
     /// The exit code, by what happened.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::NoReports { .. } | Self::Train { .. } => ExitCode::NothingFound,
+            Self::NoReports { .. }
+            | Self::Train { .. }
+            | Self::Eval(flakewise_eval::EvalError::TooFewTests { .. }) => ExitCode::NothingFound,
             Self::NoSuchPath { .. } | Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => {
                 ExitCode::Report
             }
@@ -90,7 +94,9 @@ impl ExpectedError {
             Self::Runner(flakewise_runner::RunnerError::Interrupted { signal: 2 }) => ExitCode::Interrupted,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { .. }) => ExitCode::Terminated,
             Self::Runner(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
-            Self::NoSuchSource { .. } | Self::Model { .. } | Self::Write { .. } => ExitCode::Report,
+            Self::NoSuchSource { .. } | Self::Model { .. } | Self::Eval(_) | Self::Write { .. } => {
+                ExitCode::Report
+            }
             Self::Output(_) => ExitCode::Bug,
         }
     }

@@ -1,6 +1,7 @@
 //! One module per command: call the crates that know, print what they say.
 
 mod debug;
+mod eval;
 mod ingest;
 #[cfg(feature = "history")]
 mod maintain;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         Command::Predict(arguments) => predict::predict(&arguments, printer),
         Command::Train(arguments) => train::train(&arguments, printer),
+        Command::Eval(arguments) => eval::eval(&arguments, printer),
         #[cfg(feature = "history")]
         Command::Report(arguments) => report::report(&arguments, printer),
         #[cfg(feature = "history")]

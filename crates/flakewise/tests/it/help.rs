@@ -33,7 +33,7 @@ fn the_book_shows_the_help_as_it_is() {
     let page = std::fs::read_to_string(&path).expect("the book is in the repository");
     let introduction = page.split("\n## ").next().unwrap_or_default().trim_end();
     let mut fresh = format!("{introduction}\n");
-    for command in ["", "run", "ingest", "predict", "train", "report", "show", "sql", "maintain"] {
+    for command in ["", "run", "ingest", "predict", "train", "eval", "report", "show", "sql", "maintain"] {
         let mut call = context.command();
         call.args([command, "--help"].into_iter().filter(|argument| !argument.is_empty()));
         let help = context.finish(&mut call).stdout;
