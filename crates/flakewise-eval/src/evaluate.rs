@@ -8,7 +8,10 @@ use std::time::Instant;
 
 use flakewise_learn::Fold;
 
-use crate::{Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Measures, Model, Protocol, simple_models};
+use crate::{
+    Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Measures, Model, Protocol, blend_model,
+    simple_models,
+};
 
 /// How to evaluate.
 pub struct EvalOptions {
@@ -24,7 +27,9 @@ pub struct EvalOptions {
 
 impl Default for EvalOptions {
     fn default() -> Self {
-        Self { seed: 1, folds: 10, protocols: Protocol::ALL.to_vec(), models: simple_models() }
+        let mut models = simple_models();
+        models.push(blend_model());
+        Self { seed: 1, folds: 10, protocols: Protocol::ALL.to_vec(), models }
     }
 }
 

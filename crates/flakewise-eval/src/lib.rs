@@ -28,6 +28,6 @@ pub use dataset::{Dataset, DatasetIssue, Record};
 pub use error::EvalError;
 pub use evaluate::{EvalOptions, Evaluation, Progress, ProtocolMeasures, evaluate};
 pub use measures::{Measures, ProjectMeasures};
-pub use model::{FoldScores, Model};
+pub use model::{FoldScores, Model, Run};
 pub use protocol::Protocol;
 pub use simple::simple_models;

@@ -9,8 +9,11 @@ pub struct Model {
     /// One name, or several for one that gives several answers.
     pub names: Vec<String>,
     /// Learns and judges; an answer for each name.
-    pub run: Box<dyn Fn(&Corpus, &Fold, Protocol) -> Vec<FoldScores> + Sync + Send>,
+    pub run: Box<Run>,
 }
+
+/// Learns from a fold and judges what it holds out.
+pub type Run = dyn Fn(&Corpus, &Fold, Protocol) -> Vec<FoldScores> + Sync + Send;
 
 /// What a model says about the tests that were held out.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -126,7 +126,7 @@ pub(crate) fn bars(series: &[&str], rows: &[(String, Vec<Option<f64>>)]) -> Stri
                 }
                 None => {
                     svg +=
-                        &format!("<text class=\"tick\" x=\"{LABEL:.0}\" y=\"{:.1}\">–</text>", y + BAR - 1.5)
+                        &format!("<text class=\"tick\" x=\"{LABEL:.0}\" y=\"{:.1}\">–</text>", y + BAR - 1.5);
                 }
             }
         }

@@ -237,7 +237,8 @@ fn blend(parts: &[RawScores], labels: &[bool]) -> FoldScores {
     let spreads: Vec<(f64, f64)> = parts.iter().map(|part| mean_and_spread(&part.inner)).collect();
     let table = |scores: Vec<&[f64]>| {
         let mut table = SparseMatrix::new(parts.len());
-        for row in 0..scores[0].len() {
+        let rows = scores[0].len();
+        for row in 0..rows {
             #[expect(clippy::cast_possible_truncation, reason = "values have single precision")]
             let value = |part: usize| ((scores[part][row] - spreads[part].0) / spreads[part].1) as f32;
             table.push((0..).zip(0..parts.len()).map(|(column, part)| (column, value(part))));

@@ -272,7 +272,9 @@ impl Base {
             })
             .collect();
         let mut table = SparseMatrix::new(columns.table_width(familiarity));
-        rows.into_iter().for_each(|row| table.push(row));
+        for row in rows {
+            table.push(row);
+        }
         (table, words)
     }
 }

@@ -89,7 +89,7 @@ fn a_model_says_what_to_expect_of_it() {
     let card = MODEL.card();
     assert_eq!((card.tests, card.flaky, card.projects), (384, 64, 8));
     let at_half: Vec<_> =
-        card.expectations.iter().filter(|expectation| expectation.threshold == 0.5).collect();
+        card.expectations.iter().filter(|expectation| (expectation.threshold - 0.5).abs() < 1e-9).collect();
     assert_eq!(at_half.len(), 3, "{card:?}");
     assert!(at_half.iter().all(|expectation| expectation.precision > 0.8), "{card:?}");
 }
