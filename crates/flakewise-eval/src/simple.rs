@@ -239,9 +239,10 @@ fn blend(parts: &[RawScores], labels: &[bool]) -> FoldScores {
         let mut table = SparseMatrix::new(parts.len());
         let rows = scores[0].len();
         for row in 0..rows {
+            let values = scores.iter().zip(&spreads);
             #[expect(clippy::cast_possible_truncation, reason = "values have single precision")]
-            let value = |part: usize| ((scores[part][row] - spreads[part].0) / spreads[part].1) as f32;
-            table.push((0..).zip(0..parts.len()).map(|(column, part)| (column, value(part))));
+            let values = values.map(|(scores, (mean, spread))| ((scores[row] - mean) / spread) as f32);
+            table.push((0..).zip(values));
         }
         table
     };

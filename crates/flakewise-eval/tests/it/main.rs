@@ -1,5 +1,7 @@
 //! A whole evaluation on a small data set that was made for it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::path::{Path, PathBuf};
 
 use flakewise_eval::{EvalOptions, Evaluation, Model, Protocol, evaluate};
@@ -15,7 +17,7 @@ fn options(names: &[&str]) -> EvalOptions {
 }
 
 fn run(options: &EvalOptions) -> Evaluation {
-    evaluate(&testdata("small.jsonl"), options, &|_| {}).unwrap()
+    evaluate(&testdata("small.jsonl"), options, &|_| {}).expect("the small data set is measured")
 }
 
 fn files(evaluation: &Evaluation) -> Vec<(String, String)> {
