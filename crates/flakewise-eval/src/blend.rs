@@ -23,6 +23,7 @@ fn blend(corpus: &Corpus, fold: &Fold, protocol: Protocol) -> FoldScores {
             keys: keys(row),
             flaky: corpus.labels[row],
             name: corpus.examples[row].test.id.as_str(),
+            weight: 1.0,
         })
         .collect();
     let familiarity = match protocol {

@@ -33,6 +33,8 @@ pub struct Row<'a> {
     pub flaky: bool,
     /// What people know it by.
     pub name: &'a str,
+    /// How many tests it stands for.
+    pub weight: f32,
 }
 
 /// The predictor.
@@ -86,6 +88,8 @@ pub struct HeldOut {
     pub risk: f64,
     /// Whether it is flaky.
     pub flaky: bool,
+    /// How many tests it stands for.
+    pub weight: f64,
 }
 
 /// What is said of one test.
@@ -132,8 +136,9 @@ impl Blend {
         let labels: Vec<bool> = rows.iter().map(|row| row.flaky).collect();
         let groups: Vec<u64> = rows.iter().map(|row| row.keys.group(familiarity)).collect();
         let folds = usable_folds(&labels, &groups, seed)?;
-        let weights = class_weights(rows);
-        let speech = Speech::learn(text, &labels, &weights, familiarity);
+        let counts: Vec<f32> = rows.iter().map(|row| row.weight).collect();
+        let weights = Weights { counts: &counts, within_class: &class_weights(rows) };
+        let speech = Speech::learn(text, &labels, weights, familiarity);
         // Trees learn from what the rest of the data says about each part. To
         // leave out only the test itself would give labels away: among tests
         // that share a class, the flaky one is the one whose others are less so.
@@ -143,7 +148,7 @@ impl Blend {
                 let train: Vec<Row<'_>> = fold.train.iter().map(|&row| rows[row]).collect();
                 let (base, text) = Base::fit(&train, familiarities);
                 let labels: Vec<bool> = train.iter().map(|row| row.flaky).collect();
-                let speech = Speech::learn(&text, &labels, &pick(&weights, &fold.train), familiarity);
+                let speech = Speech::learn(&text, &labels, weights.pick(&fold.train).as_ref(), familiarity);
                 let tests: Vec<_> =
                     fold.test.iter().map(|&row| (rows[row].features, rows[row].keys)).collect();
                 base.table(&self.columns, &speech, &tests, familiarity)
@@ -159,16 +164,17 @@ impl Blend {
             words.extend(said);
         }
         let ordered_labels: Vec<bool> = order.iter().map(|&row| labels[row]).collect();
-        let ordered_weights = pick(&weights, &order);
-        let boosters = learn_table(&table, &ordered_labels, &ordered_weights, seed);
+        let ordered_weights = weights.pick(&order);
+        let ordered_weights = ordered_weights.as_ref();
+        let boosters = learn_table(&table, &ordered_labels, ordered_weights, seed);
         let parts: Vec<Vec<f64>> = folds
             .par_iter()
             .map(|fold| {
                 let train: Vec<usize> = fold.train.iter().map(|&row| place_of[row]).collect();
                 let test: Vec<usize> = fold.test.iter().map(|&row| place_of[row]).collect();
                 let labels: Vec<bool> = train.iter().map(|&place| ordered_labels[place]).collect();
-                let boosters =
-                    learn_table(&table.select(&train), &labels, &pick(&ordered_weights, &train), seed);
+                let weights = ordered_weights.pick(&train);
+                let boosters = learn_table(&table.select(&train), &labels, weights.as_ref(), seed);
                 let boosted = boosted(&boosters, &table.select(&test));
                 let words: Vec<[f64; 2]> = test.iter().map(|&place| words[place]).collect();
                 combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class))
@@ -178,12 +184,14 @@ impl Blend {
         for (&row, score) in order.iter().zip(parts.into_iter().flatten()) {
             scores[row] = score;
         }
-        let calibration = Isotonic::fit(&scores, &labels, None);
-        let held_out = scores.iter().zip(&labels).map(|(&score, &flaky)| HeldOut {
+        let counts: Vec<f64> = counts.iter().copied().map(f64::from).collect();
+        let calibration = Isotonic::fit(&scores, &labels, Some(&counts));
+        let held_out = scores.iter().zip(&labels).zip(&counts).map(|((&score, &flaky), &weight)| HeldOut {
             familiarity,
             score,
             risk: calibration.probability(score),
             flaky,
+            weight,
         });
         Some((Expert { familiarity, speech, boosters, calibration: calibration.clone() }, held_out.collect()))
     }
@@ -280,19 +288,43 @@ impl Base {
 }
 
 impl Speech {
-    fn learn(text: &SparseMatrix, labels: &[bool], weights: &[f32], familiarity: Familiarity) -> Self {
+    fn learn(text: &SparseMatrix, labels: &[bool], weights: Weights<'_>, familiarity: Familiarity) -> Self {
         // Chosen on public data: the less familiar, the less may single words say.
         let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
-        let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: None };
+        let counts: Vec<f64> = weights.counts.iter().copied().map(f64::from).collect();
+        let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: Some(&counts) };
         Self {
             linear: LinearModel::support_vectors(text, labels, options, 1),
-            odds: WordOdds::fit(text, labels, weights),
+            odds: WordOdds::fit(text, labels, weights.within_class),
         }
     }
 }
 
-fn pick(values: &[f32], places: &[usize]) -> Vec<f32> {
-    places.iter().map(|&place| values[place]).collect()
+/// How much each row counts.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    /// For as many tests as it stands for.
+    counts: &'a [f32],
+    /// The same, but a class counts as the root of its tests.
+    within_class: &'a [f32],
+}
+
+struct OwnedWeights {
+    counts: Vec<f32>,
+    within_class: Vec<f32>,
+}
+
+impl Weights<'_> {
+    fn pick(self, places: &[usize]) -> OwnedWeights {
+        let pick = |values: &[f32]| places.iter().map(|&place| values[place]).collect();
+        OwnedWeights { counts: pick(self.counts), within_class: pick(self.within_class) }
+    }
+}
+
+impl OwnedWeights {
+    fn as_ref(&self) -> Weights<'_> {
+        Weights { counts: &self.counts, within_class: &self.within_class }
+    }
 }
 
 /// How many columns stand in front of the words.
@@ -366,7 +398,7 @@ fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>>
         .then(|| stratified_group_folds(labels, groups, FOLDS, seed))
 }
 
-fn learn_table(table: &SparseMatrix, labels: &[bool], weights: &[f32], seed: u64) -> Vec<Booster> {
+fn learn_table(table: &SparseMatrix, labels: &[bool], weights: Weights<'_>, seed: u64) -> Vec<Booster> {
     let options = BoostingOptions {
         rounds: 200,
         learning_rate: 0.05,
@@ -379,8 +411,13 @@ fn learn_table(table: &SparseMatrix, labels: &[bool], weights: &[f32], seed: u64
     };
     // One in which every test counts the same, and one in which large classes
     // count less.
-    let first = Booster::fit(table, labels, None, &options);
-    let second = Booster::fit(table, labels, Some(weights), &BoostingOptions { seed: seed + 1, ..options });
+    let first = Booster::fit(table, labels, Some(weights.counts), &options);
+    let second = Booster::fit(
+        table,
+        labels,
+        Some(weights.within_class),
+        &BoostingOptions { seed: seed + 1, ..options },
+    );
     vec![first, second]
 }
 
@@ -417,7 +454,7 @@ fn class_means(classes: impl Iterator<Item = u64>, values: &[f64]) -> Vec<f64> {
 fn class_weights(rows: &[Row<'_>]) -> Vec<f32> {
     let mut sizes: HashMap<u64, f32> = HashMap::new();
     for row in rows {
-        *sizes.entry(row.keys.class).or_default() += 1.0;
+        *sizes.entry(row.keys.class).or_default() += row.weight;
     }
-    rows.iter().map(|row| 1.0 / sizes[&row.keys.class].sqrt()).collect()
+    rows.iter().map(|row| row.weight / sizes[&row.keys.class].sqrt()).collect()
 }

@@ -1,6 +1,5 @@
 //! The predictor: what the command line and others use.
 
-use flakewise_learn::Confusion;
 use flakewise_model::Probability;
 use flakewise_source::SourceTest;
 use rayon::prelude::*;
@@ -8,7 +7,7 @@ use rayon::prelude::*;
 use crate::blend::{Blend, HeldOut, Row};
 use crate::families::hits;
 use crate::features::Features;
-use crate::past::Keys;
+use crate::past::{Keys, Past};
 use crate::reasons::reasons;
 use crate::{Category, CategoryGuess, Example, Familiarity, Prediction, file};
 
@@ -110,14 +109,21 @@ impl Model {
                 keys: Keys::new(&example.project, &example.test.id, features),
                 flaky: example.flaky,
                 name: example.test.id.as_str(),
+                weight: 1.0,
             })
             .collect();
+        Self::learn(&rows, options)
+    }
+
+    /// Learns from tests that have been read.
+    pub fn learn(rows: &[Row<'_>], options: &TrainOptions) -> Result<Self, ModelError> {
         let flaky = rows.iter().filter(|row| row.flaky).count();
         let too_few = ModelError::TooFewExamples { flaky, other: rows.len() - flaky };
         if flaky == 0 || flaky == rows.len() {
             return Err(too_few);
         }
-        let (blend, held_out) = Blend::train(&rows, &options.familiarities, options.seed);
+        let (mut blend, held_out) = Blend::train(&sample(rows), &options.familiarities, options.seed);
+        blend.base.past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
         if blend.experts.is_empty() {
             return Err(too_few);
         }
@@ -190,6 +196,23 @@ impl Model {
     }
 }
 
+/// So many tests that are not flaky are learnt from at most: more cost time and
+/// teach nothing new.
+const MOST_OTHERS: usize = 60_000;
+
+/// All flaky tests, and others evenly, each standing for as many as are left out.
+fn sample<'a>(rows: &[Row<'a>]) -> Vec<Row<'a>> {
+    let others = rows.iter().filter(|row| !row.flaky).count();
+    let step = others.div_ceil(MOST_OTHERS).max(1);
+    let mut seen = 0;
+    let kept = rows.iter().filter(|row| {
+        seen += usize::from(!row.flaky);
+        row.flaky || seen % step == 0
+    });
+    let weight = |row: &Row<'_>| if row.flaky { 1.0 } else { step as f32 };
+    kept.map(|row| Row { weight: weight(row), ..*row }).collect()
+}
+
 /// Precision and recall on what was held out, at thresholds people may choose.
 fn expectations(held_out: &[HeldOut]) -> Vec<Expectation> {
     let mut familiarities: Vec<Familiarity> = held_out.iter().map(|test| test.familiarity).collect();
@@ -198,12 +221,15 @@ fn expectations(held_out: &[HeldOut]) -> Vec<Expectation> {
     let mut expectations = Vec::new();
     for familiarity in familiarities {
         for threshold in [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
-            let mut confusion = Confusion::default();
+            let (mut named, mut named_flaky, mut flaky) = (0.0, 0.0, 0.0);
             for test in held_out.iter().filter(|test| test.familiarity == familiarity) {
-                confusion.count(test.risk >= threshold, test.flaky);
+                let is_named = test.risk >= threshold;
+                named += if is_named { test.weight } else { 0.0 };
+                named_flaky += if is_named && test.flaky { test.weight } else { 0.0 };
+                flaky += if test.flaky { test.weight } else { 0.0 };
             }
-            if confusion.true_positives + confusion.false_positives > 0 {
-                let (precision, recall) = (confusion.precision(), confusion.recall());
+            if named > 0.0 && flaky > 0.0 {
+                let (precision, recall) = (named_flaky / named, named_flaky / flaky);
                 expectations.push(Expectation { familiarity, threshold, precision, recall });
             }
         }
