@@ -3,11 +3,19 @@
 use crate::language::mentions_tests;
 use crate::limits::{FILE_BYTES, ISSUES_PER_FILE};
 use crate::tree::Tree;
-use crate::{Issue, Language, SourceFile, java, python};
+use crate::{Issue, Language, Package, SourceFile, java, python, rust};
 
 /// Finds and measures the tests of a file. `path` is from the root of the
 /// repository, with forward slashes.
+///
+/// Rust and Go name tests after a manifest. Without it, as here, the folder
+/// stands for it; [`read_packaged`] gives the ids that are reported.
 pub fn read_source(path: &str, language: Language, bytes: &[u8]) -> SourceFile {
+    read_packaged(path, language, None, bytes)
+}
+
+/// Finds and measures the tests of a file of a package.
+pub fn read_packaged(path: &str, language: Language, package: Option<&Package>, bytes: &[u8]) -> SourceFile {
     let mut file = SourceFile { path: path.to_owned(), language, tests: Vec::new(), issues: Vec::new() };
     if bytes.len() > FILE_BYTES {
         file.issues.push(too_long(bytes.len() as u64));
@@ -28,6 +36,7 @@ pub fn read_source(path: &str, language: Language, bytes: &[u8]) -> SourceFile {
     file.tests = match language {
         Language::Java => java::read(&tree, &mut file.issues),
         Language::Python => python::read(&tree, path, &mut file.issues),
+        Language::Rust => rust::outline(&tree, path, package).cut(&tree, &mut file.issues),
         _ => Vec::new(),
     };
     if tree.broken {

@@ -1,5 +1,9 @@
 //! What a node of a syntax tree is, in words common to all languages.
 
+mod go;
+mod rust;
+mod script;
+
 use std::sync::OnceLock;
 
 use crate::Language;
@@ -40,6 +44,7 @@ pub(crate) enum Kind {
     Superclass,
     Interfaces,
     Function,
+    Method,
     Constructor,
     Initializer,
     Field,
@@ -58,6 +63,10 @@ pub(crate) enum Kind {
     Attribute,
     Invocation,
     Creation,
+    GenericFunction,
+    Macro,
+    /// What is in the brackets of a macro.
+    TokenTree,
     ConstructorCall,
     FunctionReference,
     Arguments,
@@ -118,19 +127,20 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// The grammar of a language that is read.
-    pub(crate) fn of(language: Language) -> Option<&'static Self> {
-        static JAVA: OnceLock<Grammar> = OnceLock::new();
-        static PYTHON: OnceLock<Grammar> = OnceLock::new();
-        match language {
-            Language::Java => Some(JAVA.get_or_init(|| Self::new(tree_sitter_java::LANGUAGE.into(), java))),
-            Language::Python => {
-                Some(PYTHON.get_or_init(|| Self::new(tree_sitter_python::LANGUAGE.into(), python)))
+    /// The grammar of a language.
+    pub(crate) fn of(language: Language) -> &'static Self {
+        static GRAMMARS: [OnceLock<Grammar>; 7] = [const { OnceLock::new() }; 7];
+        GRAMMARS[language as usize].get_or_init(|| match language {
+            Language::Java => Self::new(tree_sitter_java::LANGUAGE.into(), java),
+            Language::Python => Self::new(tree_sitter_python::LANGUAGE.into(), python),
+            Language::Rust => Self::new(tree_sitter_rust::LANGUAGE.into(), rust::rust),
+            Language::Go => Self::new(tree_sitter_go::LANGUAGE.into(), go::go),
+            Language::JavaScript => Self::new(tree_sitter_javascript::LANGUAGE.into(), script::script),
+            Language::TypeScript => {
+                Self::new(tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(), script::script)
             }
-            Language::Rust | Language::Go | Language::JavaScript | Language::TypeScript | Language::Tsx => {
-                None
-            }
-        }
+            Language::Tsx => Self::new(tree_sitter_typescript::LANGUAGE_TSX.into(), script::script),
+        })
     }
 
     fn new(language: tree_sitter::Language, named: fn(&str) -> Kind) -> Self {

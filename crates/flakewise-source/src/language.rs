@@ -25,16 +25,22 @@ impl Language {
     }
 }
 
-/// Whether a file of this name can hold tests that are found: pytest goes by
-/// the name, Java by what is inside.
+/// Whether a file of this name can hold tests that are found: pytest, Go and
+/// what runs JavaScript go by the name, Java and Rust by what is inside.
 pub fn may_hold_tests(path: &str, language: Language) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match language {
         Language::Python => {
             name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
         }
-        Language::Java => true,
-        Language::Rust | Language::Go | Language::JavaScript | Language::TypeScript | Language::Tsx => false,
+        Language::Java | Language::Rust => true,
+        Language::Go => name.ends_with("_test.go"),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            let mut words = name.split(['.', '-', '_']);
+            // `test` is where Mocha and Node look.
+            words.any(|word| matches!(word, "test" | "spec"))
+                || path.split(['/', '\\']).any(|folder| matches!(folder, "__tests__" | "test"))
+        }
     }
 }
 
@@ -53,7 +59,16 @@ pub(crate) fn mentions_tests(language: Language, bytes: &[u8]) -> bool {
             });
             test || memmem::find(bytes, b"@Theory").is_some()
         }
-        Language::Rust | Language::Go | Language::JavaScript | Language::TypeScript | Language::Tsx => false,
+        Language::Rust => memmem::find_iter(bytes, b"test").any(|at| {
+            let after = &bytes[at + 4..];
+            matches!(after.first(), Some(b']' | b'(' | b' ')) || after.starts_with(b"_case")
+        }),
+        Language::Go => ["testing.T", "testing.F", "func Example"]
+            .iter()
+            .any(|word| memmem::find(bytes, word.as_bytes()).is_some()),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            ["it", "test", "specify"].iter().any(|word| memmem::find(bytes, word.as_bytes()).is_some())
+        }
     }
 }
 

@@ -12,15 +12,19 @@ mod language;
 mod limits;
 mod metrics;
 mod nesting;
+mod outline;
+mod package;
 mod piece;
 mod python;
+mod rust;
 mod source_test;
 mod tree;
 mod walk;
 
-pub use file::read_source;
+pub use file::{read_packaged, read_source};
 pub use fragment::read_fragment;
 pub use language::may_hold_tests;
+pub use package::Package;
 pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };

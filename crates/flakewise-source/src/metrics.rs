@@ -9,7 +9,7 @@
 //! - Halstead's operators are keywords and signs, a pair of brackets being one,
 //!   and operands are names, numbers and texts;
 //! - complexity follows radon for Python, which takes an assertion for one
-//!   branch, and `McCabe` with short-circuit operators for Java;
+//!   branch, and `McCabe` with short-circuit operators for the others;
 //! - lines hold at least one word; those of a docstring do not count;
 //! - maintainability is radon's formula on these numbers.
 
@@ -40,7 +40,8 @@ pub(crate) fn measure(tree: &Tree<'_>, nodes: Range<At>, piece: &Piece, external
 /// The greatest depth of nested statements.
 fn depth(tree: &Tree<'_>, nodes: Range<At>) -> u32 {
     // The test itself is not a statement of the test.
-    let start = nodes.clone().find(|at| tree.kind(*at) == Kind::Function).map_or(nodes.start, |at| at + 1);
+    let test = if is_script(tree.language) { Kind::Lambda } else { Kind::Function };
+    let start = nodes.clone().find(|at| tree.kind(*at) == test).map_or(nodes.start, |at| at + 1);
     let mut open: Vec<At> = Vec::new();
     let mut deepest = 0;
     for at in start..nodes.end {
@@ -50,18 +51,29 @@ fn depth(tree: &Tree<'_>, nodes: Range<At>) -> u32 {
         let kind = tree.kind(at);
         let parent = tree.kind(tree.parent(at));
         let part = match kind {
-            Kind::If => parent == Kind::If && tree.text(at - 1) == "else",
-            Kind::OtherStatement => parent == Kind::For,
+            Kind::If => parent == Kind::Else || parent == Kind::If && tree.text(at - 1) == "else",
+            Kind::OtherStatement | Kind::Field => parent == Kind::For,
             // A decorated function is one statement.
             Kind::Function | Kind::Class => parent == Kind::Decorated,
             _ => false,
         };
-        if kind.is_statement() && !part {
+        let statement = match tree.language {
+            // Everything in a block is a statement, an expression too.
+            Language::Rust | Language::Go => {
+                parent == Kind::Block && tree.is_named(at) && kind != Kind::Comment
+            }
+            language => kind.is_statement() || is_script(language) && kind == Kind::Field,
+        };
+        if statement && !part {
             open.push(tree.after(at));
             deepest = deepest.max(open.len());
         }
     }
     u32::try_from(deepest).unwrap_or(u32::MAX)
+}
+
+fn is_script(language: Language) -> bool {
+    matches!(language, Language::JavaScript | Language::TypeScript | Language::Tsx)
 }
 
 fn assertions(tree: &Tree<'_>, nodes: Range<At>, calls: &[Call]) -> u32 {
@@ -77,20 +89,48 @@ fn is_assertion(language: Language, call: &Call) -> bool {
     if name.starts_with("assert") {
         return true;
     }
-    if language == Language::Python {
-        return match name {
+    match language {
+        Language::Python => match name {
             "raises" | "warns" | "deprecated_call" => matches!(receiver, None | Some("pytest")),
             "fail" => matches!(receiver, None | Some("pytest" | "self")),
             _ => name.starts_with("fail") && receiver == Some("self"),
-        };
-    }
-    if name.starts_with("verify") {
-        return match receiver {
+        },
+        Language::Java if name.starts_with("verify") => match receiver {
             None | Some("Mockito" | "BDDMockito" | "EasyMock" | "PowerMock" | "PowerMockito") => true,
             Some(receiver) => receiver.to_ascii_lowercase().ends_with("order"),
-        };
+        },
+        Language::Java => {
+            name.starts_with("fail") && matches!(receiver, None | Some("Assert" | "Assertions" | "TestCase"))
+        }
+        Language::Rust => {
+            name.starts_with("debug_assert")
+                || name.starts_with("prop_assert")
+                || name == "panic" && receiver.is_none()
+        }
+        Language::Go => go_assertion(receiver.unwrap_or_default(), call),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => match receiver {
+            None => matches!(name, "expect" | "fail"),
+            Some("expect") => matches!(name, "soft" | "poll" | "fail" | "unreachable"),
+            Some(receiver) => receiver == "assert" || receiver.starts_with("assert."),
+        },
     }
-    name.starts_with("fail") && matches!(receiver, None | Some("Assert" | "Assertions" | "TestCase"))
+}
+
+/// `t.Fatal` and its like, testify, gomega and others with short names for
+/// what they check with.
+fn go_assertion(receiver: &str, call: &Call) -> bool {
+    let short = receiver.len() <= 2 || receiver == "tb" || receiver.ends_with(".T()");
+    match call.name.as_str() {
+        // The error's text takes no arguments.
+        "Error" | "Errorf" | "Fatal" | "Fatalf" => short && !receiver.is_empty() && call.arguments > 0,
+        "Fail" | "FailNow" | "Assert" | "Check" if short && !receiver.is_empty() => true,
+        "Expect" | "Eventually" | "Consistently" => receiver.len() <= 2,
+        _ => {
+            matches!(receiver, "require" | "assert")
+                || receiver.ends_with(".Require()")
+                || receiver.ends_with(".Assert()")
+        }
+    }
 }
 
 /// The docstring of the first function.

@@ -10,18 +10,22 @@ use crate::limits::{OPEN_ANGLES, OPEN_BRACKETS};
 /// Whether more brackets are open at some place than anybody writes.
 pub(crate) fn is_too_deep(language: Language, text: &str) -> bool {
     let bytes = text.as_bytes();
-    let java = language == Language::Java;
+    let hashes = language == Language::Python;
+    let types = !matches!(language, Language::Python | Language::Go);
     let (mut open, mut angles) = (0_usize, 0_usize);
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
+            // A lifetime has no end.
+            b'\'' if language == Language::Rust && !is_character(&bytes[at + 1..]) => {}
             b'"' | b'\'' => {
                 at = after_text(bytes, at);
                 continue;
             }
-            b'#' if !java => at = find(bytes, at, b"\n"),
-            b'/' if java && bytes[at..].starts_with(b"//") => at = find(bytes, at, b"\n"),
-            b'/' if java && bytes[at..].starts_with(b"/*") => at = find(bytes, at + 2, b"*/"),
+            b'`' if language == Language::Go => at = find(bytes, at + 1, b"`"),
+            b'#' if hashes => at = find(bytes, at, b"\n"),
+            b'/' if !hashes && bytes[at..].starts_with(b"//") => at = find(bytes, at, b"\n"),
+            b'/' if !hashes && bytes[at..].starts_with(b"/*") => at = find(bytes, at + 2, b"*/"),
             b'(' | b'[' => open += 1,
             b')' | b']' => open = open.saturating_sub(1),
             b'{' => {
@@ -33,7 +37,7 @@ pub(crate) fn is_too_deep(language: Language, text: &str) -> bool {
                 angles = 0;
             }
             b';' => angles = 0,
-            b'<' if java => angles += 1,
+            b'<' if types => angles += 1,
             b'>' => angles = angles.saturating_sub(1),
             _ => {}
         }
@@ -43,6 +47,15 @@ pub(crate) fn is_too_deep(language: Language, text: &str) -> bool {
         at += 1;
     }
     false
+}
+
+/// Whether what follows a quote of Rust is a character.
+fn is_character(after: &[u8]) -> bool {
+    match after.first() {
+        Some(b'\\') => true,
+        Some(_) => after.iter().take(5).skip(1).find(|byte| byte.is_ascii()) == Some(&b'\''),
+        None => false,
+    }
 }
 
 /// The place after a text in quotes. Those of one sign end with the line at

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::kind::Kind;
 use crate::limits::{PIECE_BYTES, PIECES_PER_FILE, RECEIVER_BYTES, TOKENS_PER_FILE};
 use crate::tree::{At, Tree};
-use crate::{Call, Piece, PieceKind, Token};
+use crate::{Call, Piece, PieceKind, Token, TokenKind};
 
 /// Cuts pieces out of a file until their limits are reached.
 pub(crate) struct Scissors {
@@ -85,6 +85,8 @@ pub(crate) fn calls(tree: &Tree<'_>, nodes: Range<At>, end: u32) -> Vec<Call> {
             Kind::Invocation | Kind::ConstructorCall => invocation(tree, at),
             Kind::Creation => creation(tree, at),
             Kind::Call => call(tree, at),
+            Kind::Macro => macro_call(tree, at),
+            Kind::Identifier if tree.kind(tree.parent(at)) == Kind::TokenTree => call_in_macro(tree, at),
             _ => None,
         })
         .collect();
@@ -122,20 +124,33 @@ fn creation(tree: &Tree<'_>, at: At) -> Option<(At, Call)> {
                 simple_type(tree, class).clone_into(&mut call.name);
                 return Some((class, call));
             }
-            Kind::TypeIdentifier | Kind::ScopedType | Kind::GenericType => class = Some(child),
+            Kind::TypeIdentifier
+            | Kind::ScopedType
+            | Kind::GenericType
+            | Kind::Identifier
+            | Kind::Attribute => class = Some(child),
             _ => {}
         }
     }
     None
 }
 
-/// `receiver.name(arguments)` in Python.
+/// `receiver.name(arguments)` in languages where any expression can be called.
 fn call(tree: &Tree<'_>, at: At) -> Option<(At, Call)> {
     let mut children = tree.children(at);
-    let function = children.next()?;
-    let arguments =
-        children.find(|child| matches!(tree.kind(*child), Kind::Arguments | Kind::GeneratorExpression))?;
+    let mut function = children.next()?;
+    let arguments = children.find(|child| {
+        matches!(tree.kind(*child), Kind::Arguments | Kind::GeneratorExpression | Kind::Text)
+    })?;
     let count = if tree.kind(arguments) == Kind::Arguments { count(tree, arguments) } else { 1 };
+    if tree.kind(function) == Kind::GenericFunction {
+        function = tree.children(function).next()?;
+    }
+    named_call(tree, function, count)
+}
+
+/// A call of a name, a member or a path.
+fn named_call(tree: &Tree<'_>, function: At, count: u32) -> Option<(At, Call)> {
     match tree.kind(function) {
         Kind::Identifier => Some((function, new_call(tree, function, None, count))),
         Kind::Attribute => {
@@ -146,6 +161,50 @@ fn call(tree: &Tree<'_>, at: At) -> Option<(At, Call)> {
         }
         _ => None,
     }
+}
+
+/// `name!(arguments)`
+fn macro_call(tree: &Tree<'_>, at: At) -> Option<(At, Call)> {
+    let tokens = tree.child(at, Kind::TokenTree)?;
+    named_call(tree, at + 1, count_tokens(tree, tokens))
+}
+
+/// `name(arguments)` or `name!(arguments)` among the words of a macro, which
+/// the parser leaves as they are.
+fn call_in_macro(tree: &Tree<'_>, at: At) -> Option<(At, Call)> {
+    let end = tree.after(tree.parent(at));
+    let mut next = tree.after(at);
+    let sign = next < end && tree.text(next) == "!";
+    next += usize::from(sign);
+    let called =
+        next < end && tree.kind(next) == Kind::TokenTree && (sign || tree.text(next).starts_with('('));
+    if !called {
+        return None;
+    }
+    let member = matches!(tree.text(at - 1), "." | "::");
+    let receiver = member.then(|| {
+        let known = matches!(tree.token(at - 2), Some(TokenKind::Identifier | TokenKind::Keyword));
+        if known { tree.text(at - 2).to_owned() } else { String::new() }
+    });
+    Some((at, new_call(tree, at, receiver, count_tokens(tree, next))))
+}
+
+/// How many arguments the words of a macro are.
+fn count_tokens(tree: &Tree<'_>, tokens: At) -> u32 {
+    let mut arguments = 0;
+    let mut empty = true;
+    for token in tree.children(tokens).skip(1) {
+        match tree.text(token) {
+            "," => empty = true,
+            ")" | "]" | "}" => {}
+            _ if empty && tree.kind(token) != Kind::Comment => {
+                arguments += 1;
+                empty = false;
+            }
+            _ => {}
+        }
+    }
+    arguments
 }
 
 fn new_call(tree: &Tree<'_>, name: At, receiver: Option<String>, arguments: u32) -> Call {

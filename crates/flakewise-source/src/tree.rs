@@ -44,10 +44,10 @@ thread_local! {
 }
 
 impl<'a> Tree<'a> {
-    /// Parses a text, or nothing if it is nested too deeply, takes too many steps
-    /// or the language is not read.
+    /// Parses a text, or nothing if it is nested too deeply or takes too many
+    /// steps.
     pub(crate) fn parse(language: Language, text: &'a str) -> Option<Self> {
-        let grammar = Grammar::of(language)?;
+        let grammar = Grammar::of(language);
         let length = u32::try_from(text.len()).ok()?;
         if is_too_deep(language, text) {
             return None;
@@ -127,9 +127,14 @@ impl<'a> Tree<'a> {
         })
     }
 
+    /// Whether it is more than a word that the grammar spells out.
+    pub(crate) fn is_named(&self, at: At) -> bool {
+        !self.nodes[at].literal
+    }
+
     /// Children that the grammar does not spell out, without comments.
     pub(crate) fn named_children(&self, at: At) -> impl Iterator<Item = At> + '_ {
-        self.children(at).filter(|child| !self.nodes[*child].literal && self.kind(*child) != Kind::Comment)
+        self.children(at).filter(|child| self.is_named(*child) && self.kind(*child) != Kind::Comment)
     }
 
     pub(crate) fn child(&self, at: At, kind: Kind) -> Option<At> {

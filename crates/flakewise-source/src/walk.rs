@@ -9,7 +9,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::file::too_long;
 use crate::limits::FILE_BYTES;
-use crate::{Issue, Language, SourceFile, may_hold_tests, read_source};
+use crate::{Issue, Language, Package, SourceFile, may_hold_tests, read_packaged};
 
 /// A file that may hold tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,11 +23,15 @@ pub struct SourcePath {
 /// Reads all tests below `paths`, or below the whole root if there are none,
 /// on all cores and in the order of the paths.
 ///
-/// This is [`list_files`], [`load_file`] and [`read_source`] together; who
+/// This is [`list_files`], [`load_file`], [`Package::find`] and [`read_packaged`]
+/// together; who
 /// keeps results from one time to the next calls them one by one.
 pub fn read_tree(root: &Path, paths: &[PathBuf]) -> Vec<SourceFile> {
     let read = |SourcePath { path, language }: &SourcePath| match load_file(root, path) {
-        Ok(bytes) => read_source(path, *language, &bytes),
+        Ok(bytes) => {
+            let package = Package::find(root, path, *language);
+            read_packaged(path, *language, package.as_ref(), &bytes)
+        }
         Err(issue) => {
             SourceFile { path: path.clone(), language: *language, tests: Vec::new(), issues: vec![issue] }
         }

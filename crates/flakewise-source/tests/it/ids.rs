@@ -77,3 +77,12 @@ fn python_ids_are_those_of_pytest() {
     let reported = reported("pytest/round1", |name| name == "xunit2.xml");
     assert_eq!(without_broken(found("pytest")), without_broken(reported));
 }
+
+#[test]
+fn rust_ids_are_those_of_nextest() {
+    let mut found = found("nextest");
+    // What is ignored is not reported.
+    assert!(found.remove(r"rust:acme-orders\:\:orders::is_ignored"));
+    assert!(found.len() > 10);
+    assert_eq!(found, reported("nextest/round1", |name| name == "report.xml"));
+}

@@ -5,5 +5,6 @@ mod hostile;
 mod ids;
 mod java;
 mod python;
+mod rust;
 mod support;
 mod walk;

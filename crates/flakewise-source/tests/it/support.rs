@@ -10,6 +10,10 @@ pub(crate) fn python(source: &str) -> SourceFile {
     read_source("tests/test_cart.py", Language::Python, source.as_bytes())
 }
 
+pub(crate) fn rust(source: &str) -> SourceFile {
+    read_source("cart/src/lib.rs", Language::Rust, source.as_bytes())
+}
+
 /// The classes and names of a file's tests.
 pub(crate) fn names(file: &SourceFile) -> Vec<String> {
     let name = |test: &SourceTest| {
