@@ -3,7 +3,7 @@
 use crate::language::mentions_tests;
 use crate::limits::{FILE_BYTES, ISSUES_PER_FILE};
 use crate::tree::Tree;
-use crate::{Issue, Language, Package, SourceFile, java, python, rust};
+use crate::{Issue, Language, Package, SourceFile, go, java, python, rust, script};
 
 /// Finds and measures the tests of a file. `path` is from the root of the
 /// repository, with forward slashes.
@@ -37,7 +37,10 @@ pub fn read_packaged(path: &str, language: Language, package: Option<&Package>, 
         Language::Java => java::read(&tree, &mut file.issues),
         Language::Python => python::read(&tree, path, &mut file.issues),
         Language::Rust => rust::outline(&tree, path, package).cut(&tree, &mut file.issues),
-        _ => Vec::new(),
+        Language::Go => go::outline(&tree, path, package).cut(&tree, &mut file.issues),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            script::outline(&tree, path).cut(&tree, &mut file.issues)
+        }
     };
     if tree.broken {
         file.issues.push(Issue { line: tree.first_error(), text: "not all of it can be understood".into() });

@@ -86,6 +86,24 @@ mod tests {
     }
 
     #[test]
+    fn tests_of_go_and_javascript_go_by_the_name() {
+        assert!(may_hold_tests("cart/sum_test.go", Language::Go));
+        assert!(!may_hold_tests("cart/test.go", Language::Go));
+        let script = |path| may_hold_tests(path, Language::TypeScript);
+        for path in
+            ["src/cart.test.ts", "cart.spec.mts", "a/__tests__/cart.ts", "test/cart.ts", "cart-test.ts"]
+        {
+            assert!(script(path), "{path}");
+        }
+        for path in ["src/cart.ts", "src/latest.ts", "contest/cart.ts"] {
+            assert!(!script(path), "{path}");
+        }
+        let rust = |text: &str| mentions_tests(Language::Rust, text.as_bytes());
+        assert!(rust("#[test]") && rust("#[tokio::test(a)]") && rust("#[rstest]") && rust("#[test_case(1)]"));
+        assert!(!rust("#[cfg(test)] mod tests;"));
+    }
+
+    #[test]
     fn python_tests_go_by_the_name_and_java_tests_by_the_text() {
         let python = |path| may_hold_tests(path, Language::Python);
         assert!(python("tests/test_cart.py"));

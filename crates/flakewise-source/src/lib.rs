@@ -3,9 +3,21 @@
 //! Nothing is run and nothing is resolved beyond the file at hand. Source is
 //! hostile input: a file that is broken, huge or deeply nested gives what can
 //! be understood of it plus [`Issue`]s, never an error.
+//!
+//! | language | tests | id |
+//! |---|---|---|
+//! | Python | pytest's default rules, `unittest.TestCase` | `pytest:file::classes::function` |
+//! | Java | `JUnit` 3 to 5, `TestNG` | `junit:package::classes::method` |
+//! | Rust | attributes that end in `test`, `rstest`, `test_case` | `rust:binary::modules::function` |
+//! | Go | `TestXxx`, `FuzzXxx`, examples with an output | `go:import path::function` |
+//! | JavaScript, TypeScript | `it` and `test` within `describe` | `jest:file::titles::title`, or `vitest`, `node`, `playwright` by the imports |
+//!
+//! The binary and the import path begin with what a manifest says: see
+//! [`Package`]. Without one the folder stands for it.
 
 mod file;
 mod fragment;
+mod go;
 mod java;
 mod kind;
 mod language;
@@ -17,6 +29,7 @@ mod package;
 mod piece;
 mod python;
 mod rust;
+mod script;
 mod source_test;
 mod tree;
 mod walk;

@@ -105,5 +105,10 @@ mod tests {
         for python in ["\"(\"", "'('", "# (\n", "'''\n(\n'''", "'('\n"] {
             assert!(!is_too_deep(Language::Python, &python.repeat(2_000)), "{python:?}");
         }
+        for rust in ["fn f<'a>(x: &'a str) {}", "'('", "'\\''", "b'é'"] {
+            assert!(!is_too_deep(Language::Rust, &rust.repeat(2_000)), "{rust:?}");
+        }
+        assert!(is_too_deep(Language::Rust, &format!("'a {}", "(".repeat(2_000))));
+        assert!(!is_too_deep(Language::Go, &"`\n(\n`".repeat(2_000)));
     }
 }

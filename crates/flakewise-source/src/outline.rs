@@ -64,8 +64,10 @@ pub(crate) struct Function<'a> {
     pub(crate) stretch: Stretch,
     pub(crate) name: &'a str,
     pub(crate) scope: usize,
-    /// The type whose method it is.
-    pub(crate) receiver: Option<&'a str>,
+    /// The name by which others run it: its own, or that of what it belongs to.
+    pub(crate) called: &'a str,
+    /// Whether it is called on something.
+    pub(crate) method: bool,
     /// Whether it is run for whoever asks for it by name, as rstest's fixtures.
     pub(crate) fixture: bool,
 }
@@ -97,7 +99,7 @@ impl Outline<'_> {
     pub(crate) fn cut(&self, tree: &Tree<'_>, issues: &mut Vec<Issue>) -> Vec<SourceTest> {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, function) in self.functions.iter().enumerate() {
-            let namesakes = by_name.entry(function.name).or_default();
+            let namesakes = by_name.entry(function.called).or_default();
             if namesakes.len() < NAMESAKES {
                 namesakes.push(at);
             }
@@ -237,9 +239,9 @@ impl Cutter<'_, '_, '_> {
             }
             let function = |at: usize| &self.outline.functions[at];
             let fits = |at: &usize| match before {
-                "" => function(*at).receiver.is_none(),
+                "" => !function(*at).method,
                 "::" => true,
-                _ => function(*at).receiver.is_some(),
+                _ => function(*at).method,
             };
             let fitting: Vec<usize> = candidates.iter().copied().filter(fits).collect();
             let near = around.iter().find(|scope| fitting.iter().any(|at| function(*at).scope == **scope));

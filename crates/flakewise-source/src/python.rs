@@ -66,14 +66,6 @@ pub(crate) fn read(tree: &Tree<'_>, path: &str, issues: &mut Vec<Issue>) -> Vec<
     tests
 }
 
-/// The id of a function, given the path of its file and its classes with `::`
-/// between them.
-pub(crate) fn id(class: &str, function: &str) -> TestId {
-    let mut parts = class.split("::");
-    let builder = TestId::builder(SCHEME, parts.next().unwrap_or_default());
-    parts.fold(builder, TestIdBuilder::class).finish(function, None)
-}
-
 struct PythonFile<'t, 'a> {
     tree: &'t Tree<'a>,
     outline: Outline<'a>,

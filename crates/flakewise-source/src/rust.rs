@@ -99,15 +99,15 @@ impl<'a> Reader<'_, 'a> {
         let end = tree.after(Tree::ROOT);
         // The modules around, with the node after each.
         let mut open: Vec<(usize, At)> = vec![(FILE, end)];
-        // The type whose methods are looked at, and the node after them.
-        let mut class: (Option<&str>, At) = (None, 0);
+        // The node after the methods that are looked at.
+        let mut after_methods = 0;
         let mut at = Tree::ROOT + 1;
         while at < end {
             while open.last().is_some_and(|(_, after)| *after <= at) {
                 open.pop();
             }
             let scope = open.last().map_or(FILE, |(scope, _)| *scope);
-            let receiver = class.0.filter(|_| at < class.1);
+            let method = at < after_methods;
             let kind = tree.kind(at);
             let first = self.attributes.first().copied().unwrap_or(at);
             let stretch = Stretch { first, last: at };
@@ -130,22 +130,18 @@ impl<'a> Reader<'_, 'a> {
                     }
                 }
                 Kind::Class => {
-                    let name = tree.children(at).filter(|child| *child < tree.after(at)).filter(|child| {
-                        matches!(tree.kind(*child), Kind::TypeIdentifier | Kind::GenericType | Kind::Other)
-                    });
-                    let name = name.last().map_or("", |name| tree.text(name));
-                    class = (Some(name), tree.after(at));
+                    after_methods = tree.after(at);
                     self.attributes.clear();
                     at = tree.child(at, Kind::Body).unwrap_or(at) + 1;
                     continue;
                 }
-                Kind::Function => self.function(at, scope, receiver, stretch),
+                Kind::Function => self.function(at, scope, method, stretch),
                 Kind::Import => {
                     let name = tree.text(at).trim_end_matches(';').rsplit("use ").next().unwrap_or_default();
                     let name = if name.len() <= 80 { name.trim() } else { "" };
                     self.part(scope, PieceKind::Import, name, stretch);
                 }
-                Kind::Field if receiver.is_none() => {
+                Kind::Field if !method => {
                     let name = tree.child(at, Kind::Identifier).map_or("", |name| tree.text(name));
                     self.part(scope, PieceKind::Field, name, stretch);
                 }
@@ -170,16 +166,16 @@ impl<'a> Reader<'_, 'a> {
         self.outline.scopes[scope].parts.push((kind, name, stretch));
     }
 
-    fn function(&mut self, at: At, scope: usize, receiver: Option<&'a str>, stretch: Stretch) {
+    fn function(&mut self, at: At, scope: usize, method: bool, stretch: Stretch) {
         let tree = self.tree;
         let Some(name) = tree.child(at, Kind::Identifier).map(|name| tree.text(name)) else { return };
         let attributes: Vec<&str> = self.attributes.iter().map(|at| attribute_name(tree.text(*at))).collect();
-        if receiver.is_none() && attributes.iter().any(|name| is_test(name)) {
+        if !method && attributes.iter().any(|name| is_test(name)) {
             self.test(name, scope, stretch);
             return;
         }
         let fixture = attributes.contains(&"fixture");
-        self.outline.functions.push(Function { stretch, name, scope, receiver, fixture });
+        self.outline.functions.push(Function { stretch, name, called: name, scope, method, fixture });
     }
 
     fn test(&mut self, name: &str, scope: usize, stretch: Stretch) {

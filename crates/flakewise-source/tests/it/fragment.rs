@@ -51,3 +51,29 @@ fn broken_fragments_give_what_is_there() {
     let test = read_fragment(Language::Java, "@Test void adds() { sleep(5); int x = ", None, "a.B", "adds");
     assert_eq!(test.body.calls.len(), 1);
 }
+
+#[test]
+fn other_languages_are_looked_up_in_their_file() {
+    let file = "import os\nport = 1\nclass TestCart:\n    def setup_method(self): pass\n    def test_a(self):\n        load()\n\
+                def load(): pass\ndef test_a(): pass\n";
+    let test = read_fragment(
+        Language::Python,
+        "def test_a(self):\n    load()\n",
+        Some(file),
+        "tests/test_a.py::TestCart",
+        "test_a",
+    );
+    assert_eq!(test.id.as_str(), "pytest:tests/test_a.py::TestCart::test_a");
+    assert_eq!(test.framework, Framework::Pytest);
+    assert_eq!(context(&test, PieceKind::SetUp), ["setup_method"]);
+    assert_eq!(helpers(&test), ["load"]);
+    assert_eq!((test.line, test.metrics.lines), (1, 2));
+    let file = "const A: u8 = 1;\nmod tests {\n    #[test]\n    fn adds() { load() }\n    fn load() {}\n}\n";
+    let test = read_fragment(Language::Rust, "", Some(file), "cart/src/lib.rs::tests", "adds");
+    assert_eq!(test.id.as_str(), "rust:cart::tests::adds");
+    assert_eq!(context(&test, PieceKind::Field), ["A"]);
+    assert_eq!(&*test.body.text, "#[test]\n    fn adds() { load() }");
+    let test = read_fragment(Language::Go, "func TestA(t *testing.T) { t.Fatal(1) }", None, "cart", "TestA");
+    assert_eq!((test.id.as_str(), test.framework), ("go:cart::TestA", Framework::Go));
+    assert_eq!(test.metrics.assertions, 1);
+}

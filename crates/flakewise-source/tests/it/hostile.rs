@@ -3,7 +3,7 @@
 use flakewise_source::{Language, SourceFile, read_fragment, read_source};
 use proptest::prelude::*;
 
-use crate::support::{java, names, python};
+use crate::support::{go, java, javascript, names, python, rust};
 
 /// What must hold of any file.
 fn check(file: &SourceFile) {
@@ -23,34 +23,48 @@ fn check(file: &SourceFile) {
     }
 }
 
-fn check_bytes(bytes: &[u8]) {
-    for (path, language) in [("test_a.py", Language::Python), ("ATest.java", Language::Java)] {
-        check(&read_source(path, language, bytes));
-    }
+const FILES: [(&str, Language); 7] = [
+    ("test_a.py", Language::Python),
+    ("ATest.java", Language::Java),
+    ("src/a.rs", Language::Rust),
+    ("a_test.go", Language::Go),
+    ("a.test.js", Language::JavaScript),
+    ("a.test.ts", Language::TypeScript),
+    ("a.test.tsx", Language::Tsx),
+];
+
+fn check_bytes((path, language): (&str, Language), bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    read_fragment(Language::Java, &text, Some(&text), &text, &text);
-    read_fragment(Language::Python, &text, Some(&text), &text, &text);
+    check(&read_source(path, language, bytes));
+    read_fragment(language, &text, Some(&text), &text, &text);
 }
 
 const JAVA: &str =
     include_str!("../../../../testdata/suites/surefire/src/test/java/com/acme/orders/OrdersTest.java");
 const PYTHON: &str = include_str!("../../../../testdata/suites/pytest/tests/test_orders.py");
 
+const RUST: &str = include_str!("../../../../testdata/suites/nextest/tests/orders.rs");
+const GO: &str = include_str!("../../../../testdata/suites/gotestsum/orders_test.go");
+const SCRIPT: &str = include_str!("../../../../testdata/suites/vitest/tests/orders.test.js");
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_read(mut bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        bytes.extend_from_slice(b"\n@Test test");
-        check_bytes(&bytes);
+    fn any_bytes_are_read(
+        file in prop::sample::select(FILES.to_vec()),
+        mut bytes in prop::collection::vec(any::<u8>(), 0..400),
+    ) {
+        bytes.extend_from_slice(b"\n@Test test] testing.T");
+        check_bytes(file, &bytes);
     }
 
     #[test]
     fn mutated_files_are_read(
-        python in any::<bool>(),
+        at in 0..FILES.len(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..3u8), 1..8),
     ) {
-        let mut bytes = if python { PYTHON } else { JAVA }.as_bytes().to_vec();
+        let mut bytes = [PYTHON, JAVA, RUST, GO, SCRIPT, SCRIPT, SCRIPT][at].as_bytes().to_vec();
         for (from, to, what) in cuts {
             let from = from.index(bytes.len());
             let to = (from + to.index(40)).min(bytes.len());
@@ -64,8 +78,8 @@ proptest! {
                 _ => bytes[from] ^= 0x28,
             }
         }
-        bytes.extend_from_slice(b"\n// @Test test");
-        check_bytes(&bytes);
+        bytes.extend_from_slice(b"\n// @Test test] testing.T");
+        check_bytes(FILES[at], &bytes);
     }
 }
 
@@ -87,6 +101,12 @@ fn deep_nesting_overflows_no_stack() {
     for nest in nests {
         check(&java(&format!("class ATest {{ @Test void one() {{ x = {nest}; }} @Test void two() {{}} }}")));
         check(&python(&format!("def test_one():\n    x = {nest}\n\ndef test_two():\n    pass\n")));
+        check(&rust(&format!("#[test] fn one() {{ x = {nest}; }}\n#[test] fn two() {{}}\n")));
+        check(&go(&format!(
+            "func TestOne(t *testing.T) {{\n\tx = {nest}\n}}\nfunc TestTwo(t *testing.T) {{}}\n"
+        )));
+        let script = format!("it('one', () => {{ x = {nest}; }});\nit('two', () => {{}});\n");
+        check(&read_source("a.test.tsx", Language::Tsx, script.as_bytes()));
     }
     let file = java(&format!("class ATest {{ @Test void one() {{ x = {}1; }} }}", "-".repeat(10_000)));
     assert_eq!(names(&file), ["ATest::one"]);
@@ -156,4 +176,27 @@ fn a_file_that_is_not_utf_8_is_read() {
     let file = read_source("test_a.py", Language::Python, b"def test_one():\n    x = '\xff'\n");
     assert_eq!(names(&file), ["test_one"]);
     assert_eq!(file.issues.len(), 1);
+}
+
+#[test]
+fn deep_groups_and_many_namesakes_are_bounded() {
+    let file = javascript(&format!(
+        "{}{}",
+        "describe('a', () => { it('one', () => {}); ".repeat(400),
+        "});".repeat(400)
+    ));
+    check(&file);
+    let deepest = file.tests.iter().map(|test| test.id.class_path().concat().len()).max();
+    assert_eq!(deepest, Some(2 * 31 - 1));
+    let file = rust(&format!("mod a {{ #[test] fn one() {{}} {}", "mod a { #[test] fn one() {}".repeat(400)));
+    check(&file);
+    // Each names all others.
+    let functions = "fn f() { f(); f(); f() }\n".repeat(5_000);
+    let file = rust(&format!("{functions}{}", "#[test] fn one() { f() }\n".repeat(2_000)));
+    assert_eq!(names(&file), ["one"]);
+    assert_eq!(file.tests[0].helpers.len(), 32);
+    let tests: String = (0..12_000).map(|at| format!("func Test{at}(t *testing.T) {{ f() }}\n")).collect();
+    let file = go(&format!("{tests}func f() {{ f() }}\n"));
+    assert_eq!(file.tests.len(), 10_000);
+    assert!(file.issues[0].text.contains("too many tests"));
 }

@@ -50,7 +50,14 @@ fn without_parameters(id: &TestId) -> String {
 
 fn found(suite: &str) -> BTreeSet<String> {
     let files = read_tree(&workspace().join("testdata/suites").join(suite), &[]);
-    files.iter().flat_map(|file| &file.tests).map(|test| test.id.to_string()).collect()
+    files.iter().flat_map(|file| &file.tests).map(|test| without_parameters(&test.id)).collect()
+}
+
+/// Titles that take in a value are not known from the source.
+fn without_values(mut ids: BTreeSet<String>) -> BTreeSet<String> {
+    ids.retain(|id| !id.contains("::parametrised") && !id.contains("broken.test"));
+    assert!(ids.len() > 10);
+    ids
 }
 
 /// A class whose set-up breaks is reported in the place of its tests.
@@ -85,4 +92,47 @@ fn rust_ids_are_those_of_nextest() {
     assert!(found.remove(r"rust:acme-orders\:\:orders::is_ignored"));
     assert!(found.len() > 10);
     assert_eq!(found, reported("nextest/round1", |name| name == "report.xml"));
+}
+
+#[test]
+fn go_ids_are_those_of_gotestsum() {
+    let mut found = found("gotestsum");
+    // What a broken build, a set-up or a panic keeps from running.
+    for lost in ["broken::TestNeverBuilt", "panics::TestNeverReached", "setup::TestNeverRuns"] {
+        assert!(found.remove(&format!("go:example.com/acme/orders/{lost}")), "{lost}");
+    }
+    let mut reported = reported("gotestsum/round1", |name| name == "plain.xml");
+    reported.retain(|id| !id.ends_with("::TestMain"));
+    assert!(found.len() > 10);
+    assert_eq!(found, reported);
+}
+
+#[test]
+fn vitest_ids_are_those_reported() {
+    let mut reported = reported("vitest/round1", |name| name == "report.xml");
+    // The failure of a set-up is reported like a test.
+    assert!(reported.remove("vitest:tests/orders.test.js::broken beforeAll"));
+    assert_eq!(without_values(found("vitest")), without_values(reported));
+}
+
+#[test]
+fn jest_ids_are_those_reported_with_a_file() {
+    // These reports leave out the titles around a test.
+    let found = found("jest").into_iter().map(|id| {
+        let id: TestId = id.parse().expect("an id");
+        TestId::builder(id.scheme(), &id.module()).finish(&id.name(), None).to_string()
+    });
+    let reported = reported("jest/round1", |name| name == "templates.xml");
+    assert_eq!(without_values(found.collect()), without_values(reported));
+}
+
+#[test]
+fn node_ids_are_those_reported_without_a_file() {
+    let mut found: BTreeSet<String> =
+        found("node").iter().map(|id| id.replacen("node:orders.test.mjs::", "node:::", 1)).collect();
+    // Tests within a test are reported in its place.
+    assert!(found.remove("node:::has subtests"));
+    let mut reported = reported("node/round1", |_| true);
+    reported.retain(|id| !id.starts_with("node:::has subtests::"));
+    assert_eq!(without_values(found), without_values(reported));
 }

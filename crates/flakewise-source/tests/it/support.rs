@@ -14,6 +14,14 @@ pub(crate) fn rust(source: &str) -> SourceFile {
     read_source("cart/src/lib.rs", Language::Rust, source.as_bytes())
 }
 
+pub(crate) fn go(source: &str) -> SourceFile {
+    read_source("shop/cart/cart_test.go", Language::Go, source.as_bytes())
+}
+
+pub(crate) fn javascript(source: &str) -> SourceFile {
+    read_source("src/cart.test.js", Language::JavaScript, source.as_bytes())
+}
+
 /// The classes and names of a file's tests.
 pub(crate) fn names(file: &SourceFile) -> Vec<String> {
     let name = |test: &SourceTest| {
