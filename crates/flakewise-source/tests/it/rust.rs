@@ -138,7 +138,7 @@ fn a_broken_test_leaves_the_others() {
     ] {
         let source = format!("mod tests {{\n{}{broken}{}{}}}\n", good("one"), good("two"), good("three"));
         let file = rust(&source);
-        let found: Vec<String> = file.tests.iter().map(|test| test.id.name().to_string()).collect();
+        let found: Vec<String> = file.tests.iter().map(|test| test.id.name()).collect();
         for name in ["one", "two", "three"] {
             assert!(found.iter().any(|found| found == name), "{name} is lost after {broken:?}: {found:?}");
         }
