@@ -1,7 +1,7 @@
 //! Learning from labels and from the history.
 
 use crate::predict::project;
-use crate::{context, shown};
+use crate::shown;
 
 #[test]
 fn labels_make_a_model_that_predict_uses() {
@@ -126,7 +126,7 @@ fn the_history_teaches() {
 #[cfg(feature = "history")]
 #[test]
 fn without_a_history_there_is_nothing_to_learn_from() {
-    let output = context().run(["train", "--project", "acme/shop"]);
+    let output = crate::context().run(["train", "--project", "acme/shop"]);
     assert_eq!(output.code, Some(22), "{}", output.stderr);
     assert!(output.stderr.contains("hint:"), "{}", output.stderr);
 }
