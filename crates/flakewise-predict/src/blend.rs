@@ -10,8 +10,7 @@
 use std::collections::HashMap;
 
 use flakewise_learn::{
-    Booster, BoostingOptions, Fold, Isotonic, LinearModel, LinearOptions, SparseMatrix,
-    stratified_group_folds,
+    Booster, BoostingOptions, Fold, LinearModel, LinearOptions, Platt, SparseMatrix, stratified_group_folds,
 };
 use rayon::prelude::*;
 
@@ -74,7 +73,7 @@ pub(crate) struct Expert {
     pub(crate) familiarity: Familiarity,
     pub(crate) speech: Speech,
     pub(crate) boosters: Vec<Booster>,
-    pub(crate) calibration: Isotonic,
+    pub(crate) calibration: Platt,
 }
 
 /// What an expert said of a test it did not learn from.
@@ -185,7 +184,7 @@ impl Blend {
             scores[row] = score;
         }
         let counts: Vec<f64> = counts.iter().copied().map(f64::from).collect();
-        let calibration = Isotonic::fit(&scores, &labels, Some(&counts));
+        let calibration = Platt::fit(&scores, &labels, Some(&counts));
         let held_out = scores.iter().zip(&labels).zip(&counts).map(|((&score, &flaky), &weight)| HeldOut {
             familiarity,
             score,
@@ -193,7 +192,7 @@ impl Blend {
             flaky,
             weight,
         });
-        Some((Expert { familiarity, speech, boosters, calibration: calibration.clone() }, held_out.collect()))
+        Some((Expert { familiarity, speech, boosters, calibration }, held_out.collect()))
     }
 
     /// Judges tests; those of one class should come together.

@@ -4,7 +4,7 @@
 //! nothing, sets nothing aside that the file does not hold, and refuses what
 //! does not fit together.
 
-use flakewise_learn::{Booster, Isotonic, LinearModel, Node, Tree};
+use flakewise_learn::{Booster, LinearModel, Node, Platt, Tree};
 
 use crate::Familiarity;
 use crate::blend::{Base, Blend, Columns, Expert, Speech};
@@ -41,7 +41,8 @@ pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend), ModelError> {
+/// The card, the predictor, and the checksum of both.
+pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend, [u8; CHECKSUM]), ModelError> {
     let rest = bytes.strip_prefix(MAGIC).ok_or(ModelError::NotAModel)?;
     let (format, rest) = rest.split_first_chunk::<4>().ok_or(ModelError::Damaged("it ends too early"))?;
     let found = u32::from_le_bytes(*format);
@@ -53,7 +54,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend), ModelError> {
     if blake3::hash(data).as_bytes() != checksum {
         return Err(ModelError::Damaged("its checksum is wrong"));
     }
-    read_data(data).map_err(ModelError::Damaged)
+    let (card, blend) = read_data(data).map_err(ModelError::Damaged)?;
+    Ok((card, blend, *checksum))
 }
 
 fn read_data(data: &[u8]) -> Result<(ModelCard, Blend), Damage> {
@@ -114,12 +116,8 @@ fn write_expert(expert: &Expert, writer: &mut Writer) {
         writer.count(booster.trees().len());
         booster.trees().iter().for_each(|tree| write_tree(tree, writer));
     }
-    let points = expert.calibration.points();
-    writer.count(points.len());
-    for &(score, probability) in points {
-        writer.double(score);
-        writer.double(probability);
-    }
+    writer.double(expert.calibration.slope);
+    writer.double(expert.calibration.intercept);
 }
 
 fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) -> Result<Expert, Damage> {
@@ -139,16 +137,9 @@ fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) ->
         let booster = Booster::from_parts(table_columns, vec![base], trees?);
         boosters.push(booster.ok_or("trees do not fit together")?);
     }
-    let mut points = Vec::new();
-    for _ in 0..reader.count(16)? {
-        points.push((reader.double()?, reader.double()?));
-    }
-    let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
-    if !rises || points.iter().any(|(_, probability)| !(0.0..=1.0).contains(probability)) {
-        return Err("probabilities do not rise");
-    }
+    let calibration = Platt { slope: reader.double()?, intercept: reader.double()? };
     let speech = Speech { linear: LinearModel { weights, bias }, odds };
-    Ok(Expert { familiarity, speech, boosters, calibration: Isotonic::from_points(points) })
+    Ok(Expert { familiarity, speech, boosters, calibration })
 }
 
 /// The children of a node stand together, so the left one tells the right one.

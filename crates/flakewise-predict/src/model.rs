@@ -16,6 +16,7 @@ use crate::{Category, CategoryGuess, Example, Familiarity, Prediction, file};
 pub struct Model {
     card: ModelCard,
     blend: Blend,
+    checksum: [u8; 32],
 }
 
 /// What a model says about itself.
@@ -148,13 +149,18 @@ impl Model {
 
     /// Reads a model file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
-        let (card, blend) = file::read(bytes)?;
-        Ok(Self { card, blend })
+        let (card, blend, checksum) = file::read(bytes)?;
+        Ok(Self { card, blend, checksum })
     }
 
     /// The model file: small, versioned and checksummed.
     pub fn to_bytes(&self) -> Vec<u8> {
         file::write(&self.card, &self.blend)
+    }
+
+    /// Tells models apart: two with one checksum say the same of every test.
+    pub fn checksum(&self) -> [u8; 32] {
+        self.checksum
     }
 
     /// What it says about itself.

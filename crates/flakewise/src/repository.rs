@@ -70,8 +70,7 @@ impl LoadedModel {
             return Self::read(&own, ModelOrigin::Own(MODEL.to_owned()));
         }
         let model = Model::pretrained();
-        let checksum = *blake3::hash(&model.to_bytes()).as_bytes();
-        Ok(Self { model, origin: ModelOrigin::Pretrained, checksum })
+        Ok(Self { checksum: model.checksum(), model, origin: ModelOrigin::Pretrained })
     }
 
     fn read(path: &Path, origin: ModelOrigin) -> Result<Self, ExpectedError> {
@@ -82,7 +81,7 @@ impl LoadedModel {
         let bytes = read().map_err(|source| ExpectedError::Read { path: path.to_owned(), source })?;
         let model = Model::from_bytes(&bytes)
             .map_err(|source| ExpectedError::Model { path: path.to_owned(), source })?;
-        Ok(Self { model, origin, checksum: *blake3::hash(&bytes).as_bytes() })
+        Ok(Self { checksum: model.checksum(), model, origin })
     }
 }
 
