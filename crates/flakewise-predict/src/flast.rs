@@ -78,18 +78,20 @@ impl Flast {
     pub fn train(sources: &[&str], labels: &[bool], options: FlastOptions) -> Self {
         assert_eq!(sources.len(), labels.len(), "a label for each source");
         let mut columns: HashMap<Box<str>, u32> = HashMap::new();
-        let mut counted: Vec<Vec<(u32, f32)>> = Vec::with_capacity(sources.len());
+        // One list for all rows: they are many and most are short.
+        let (mut met, mut ends) = (Vec::new(), Vec::with_capacity(sources.len()));
         for source in sources {
-            let mut row = Vec::new();
             words(source, options.tokens, |word| {
                 let next = u32::try_from(columns.len()).expect("there are fewer words");
-                row.push(*columns.entry_ref(word).or_insert(next));
+                met.push(*columns.entry_ref(word).or_insert(next));
             });
-            counted.push(count(row));
+            ends.push(met.len());
         }
         let mut counts = SparseMatrix::new(columns.len());
-        for row in counted {
-            counts.push(row);
+        let mut start = 0;
+        for end in ends {
+            counts.push(count(&mut met[start..end]));
+            start = end;
         }
         let dimensions = johnson_lindenstrauss_dimension(sources.len().max(2), options.epsilon);
         let projection = Projection::new(columns.len(), dimensions, options.seed);
@@ -111,7 +113,7 @@ impl Flast {
         // Words that were never seen say nothing.
         words(source, self.options.tokens, |word| row.extend(self.columns.get(word)));
         let mut counts = SparseMatrix::new(self.columns.len());
-        counts.push(count(row));
+        counts.push(count(&mut row));
         let neighbours: Vec<FlastNeighbour> = self
             .index
             .nearest(counts.row(0), self.options.neighbours)
@@ -183,9 +185,9 @@ fn words(source: &str, tokens: FlastTokens, mut take: impl FnMut(&str)) {
 }
 
 /// Columns with how often each was met.
-fn count(mut columns: Vec<u32>) -> Vec<(u32, f32)> {
+fn count(columns: &mut [u32]) -> impl Iterator<Item = (u32, f32)> {
     columns.sort_unstable();
-    columns.chunk_by(|left, right| left == right).map(|same| (same[0], same.len() as f32)).collect()
+    columns.chunk_by(|left, right| left == right).map(|same| (same[0], same.len() as f32))
 }
 
 #[cfg(test)]
