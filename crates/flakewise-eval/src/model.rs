@@ -13,6 +13,7 @@ pub struct Model {
 }
 
 /// Learns from a fold and judges what it holds out.
+/// Learns from one part of a fold and judges the other.
 pub type Run = dyn Fn(&Corpus, &Fold, Protocol) -> Vec<FoldScores> + Sync + Send;
 
 /// What a model says about the tests that were held out.

@@ -128,6 +128,12 @@ pub(crate) fn bars(series: &[&str], rows: &[(String, Vec<Option<f64>>)]) -> Stri
                     svg +=
                         &format!("<text class=\"tick\" x=\"{LABEL:.0}\" y=\"{:.1}\">–</text>", y + BAR - 1.5);
                 }
+            let base = y + BAR - 1.5;
+            if let Some(value) = value {
+                     <text class=\"tick\" x=\"{:.1}\" y=\"{base:.1}\">{value:.2}</text>",
+                    LABEL + value * SIZE + 4.0
+            } else {
+                svg += &format!("<text class=\"tick\" x=\"{LABEL:.0}\" y=\"{base:.1}\">–</text>");
             }
         }
     }

@@ -235,7 +235,7 @@ impl Weighted {
 fn blend(parts: &[RawScores], labels: &[bool]) -> FoldScores {
     let clock = CpuClock::start();
     let spreads: Vec<(f64, f64)> = parts.iter().map(|part| mean_and_spread(&part.inner)).collect();
-    let table = |scores: Vec<&[f64]>| {
+    let table = |of: fn(&RawScores) -> &[f64]| {
         let mut table = SparseMatrix::new(parts.len());
         let rows = scores[0].len();
         for row in 0..rows {
@@ -243,17 +243,21 @@ fn blend(parts: &[RawScores], labels: &[bool]) -> FoldScores {
             #[expect(clippy::cast_possible_truncation, reason = "values have single precision")]
             let values = values.map(|(scores, (mean, spread))| ((scores[row] - mean) / spread) as f32);
             table.push((0..).zip(values));
+        for row in 0..of(&parts[0]).len() {
+            let value =
+                |(part, (mean, spread)): (&RawScores, &(f64, f64))| ((of(part)[row] - mean) / spread) as f32;
+            table.push((0..).zip(parts.iter().zip(&spreads).map(value)));
         }
         table
     };
-    let inner = table(parts.iter().map(|part| &part.inner[..]).collect());
+    let inner = table(|part| &part.inner);
     let model = LinearModel::logistic_regression(&inner, labels, LinearOptions::default());
     let probabilities =
         |rows: &SparseMatrix| -> Vec<f64> { model.decisions(rows).into_iter().map(logistic).collect() };
     let threshold = best_threshold(&probabilities(&inner), labels).map_or(1.0, |(threshold, _)| threshold);
     let train_seconds = clock.seconds() + parts.iter().map(RawScores::train_seconds).sum::<f64>();
     let clock = CpuClock::start();
-    let probabilities = probabilities(&table(parts.iter().map(|part| &part.test[..]).collect()));
+    let probabilities = probabilities(&table(|part| &part.test));
     let predict_seconds = clock.seconds() + parts.iter().map(RawScores::predict_seconds).sum::<f64>();
     FoldScores { probabilities, threshold, train_seconds, predict_seconds }
 }

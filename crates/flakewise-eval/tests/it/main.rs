@@ -18,17 +18,18 @@ fn options(names: &[&str]) -> EvalOptions {
 
 fn run(options: &EvalOptions) -> Evaluation {
     evaluate(&testdata("small.jsonl"), options, &|_| {}).expect("the small data set is measured")
+    evaluate(&testdata("small.jsonl"), options, &|_| {}).expect("it is there")
 }
 
 fn files(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let folder = tempfile::tempdir().unwrap();
-    evaluation.write(folder.path()).unwrap();
+    let folder = tempfile::tempdir().expect("it is there");
+    evaluation.write(folder.path()).expect("it is there");
     let mut files: Vec<(String, String)> = std::fs::read_dir(folder.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be listed").path())
         .map(|path| {
-            let text = std::fs::read_to_string(&path).unwrap();
-            (path.file_name().unwrap().to_string_lossy().into_owned(), text)
+            let text = std::fs::read_to_string(&path).expect("it is there");
+            (path.file_name().expect("it is there").to_string_lossy().into_owned(), text)
         })
         .collect();
     files.sort();
