@@ -7,7 +7,7 @@ use crate::bins::{Table, bin_columns};
 use crate::grow::{Grower, Sample};
 use crate::histogram::{Layout, Scale};
 use crate::random::Random;
-use crate::tree::{BLOCK, Tree};
+use crate::tree::{BLOCK, Block, Tree};
 use crate::{DenseMatrix, SparseMatrix};
 
 /// How a [`Booster`] learns.
@@ -162,9 +162,9 @@ impl Booster {
         let mut scores = self.base.repeat(matrix.rows());
         // A block of rows stays in the cache while all trees pass over it.
         scores.par_chunks_mut(BLOCK * outputs).enumerate().for_each(|(block, scores)| {
-            let rows = matrix.block(block * BLOCK, scores.len() / outputs);
+            let rows = Block::new(matrix.block(block * BLOCK, scores.len() / outputs), self.columns);
             for (index, tree) in self.trees.iter().enumerate() {
-                tree.add_values(rows, self.columns, &mut scores[index % outputs..], outputs);
+                tree.add_values(&rows, &mut scores[index % outputs..], outputs);
             }
         });
         scores
@@ -183,8 +183,9 @@ impl Booster {
                     .iter()
                     .for_each(|(column, value)| row[column as usize] = value);
             }
+            let rows = Block::new(&rows, self.columns);
             for (index, tree) in self.trees.iter().enumerate() {
-                tree.add_values(&rows, self.columns, &mut scores[index % outputs..], outputs);
+                tree.add_values(&rows, &mut scores[index % outputs..], outputs);
             }
         });
         scores

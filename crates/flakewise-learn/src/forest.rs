@@ -9,7 +9,7 @@ use crate::DenseMatrix;
 use crate::boosting::share;
 use crate::classify::{Classify, Columns};
 use crate::random::Random;
-use crate::tree::{BLOCK, Tree};
+use crate::tree::{BLOCK, Block, Tree};
 
 /// How a [`Forest`] learns.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,9 +140,9 @@ impl Forest {
         let mut sums = vec![0.0; table.rows() * self.outputs];
         let factor = self.factor();
         sums.par_chunks_mut(BLOCK * self.outputs).enumerate().for_each(|(block, sums)| {
-            let rows = table.block(block * BLOCK, sums.len() / self.outputs);
+            let rows = Block::new(table.block(block * BLOCK, sums.len() / self.outputs), self.columns);
             for tree in &self.trees {
-                tree.add_values(rows, self.columns, sums, self.outputs);
+                tree.add_values(&rows, sums, self.outputs);
             }
             for sum in sums {
                 *sum *= factor;
@@ -210,7 +210,7 @@ fn fit(
 }
 
 /// How often each row is drawn when as many are drawn as there are. A row with
-/// twice the weight is drawn twice as often, as in scikit-learn since 1.8, and
+/// twice the weight is drawn twice as often, as in scikit-learn 1.9, and
 /// weighs no more than that afterwards.
 fn draw(random: &mut Random, rows: usize, weights: Option<&[f32]>) -> Vec<f32> {
     let mut times = vec![0.0; rows];

@@ -6,8 +6,26 @@
 
 use std::fmt;
 
+/// Rows that walk down side by side, so that the processor waits for all of
+/// them at once instead of for one after the other.
+const LANES: usize = 8;
+
 /// Rows that all trees pass over before the next ones: they stay in the cache.
 pub(crate) const BLOCK: usize = 256;
+
+/// Some rows, one after the other.
+pub(crate) struct Block<'a> {
+    values: &'a [f32],
+    columns: usize,
+    has_missing: bool,
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn new(values: &'a [f32], columns: usize) -> Self {
+        // Nearly all tables are whole, and a walk through one is a third quicker.
+        Self { values, columns, has_missing: values.iter().any(|value| value.is_nan()) }
+    }
+}
 
 /// One place in a [`Tree`] where rows part, or end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -178,11 +196,16 @@ impl Tree {
     }
 
     /// Adds the numbers of every row to `sums`, in which the numbers of two rows
-    /// are `stride` apart. `rows` is row after row of so many columns.
-    pub(crate) fn add_values(&self, rows: &[f32], columns: usize, sums: &mut [f32], stride: usize) {
+    /// are `stride` apart.
+    pub(crate) fn add_values(&self, block: &Block<'_>, sums: &mut [f32], stride: usize) {
         let outputs = self.outputs();
-        for (rows, sums) in rows.chunks(BLOCK * columns).zip(sums.chunks_mut(BLOCK * stride)) {
-            let leaves = self.leaves(rows, columns);
+        let rows = block.values.chunks(LANES * block.columns);
+        for (rows, sums) in rows.zip(sums.chunks_mut(LANES * stride)) {
+            let leaves = if block.has_missing {
+                self.leaves::<true>(rows, block.columns)
+            } else {
+                self.leaves::<false>(rows, block.columns)
+            };
             for (leaf, sums) in leaves.into_iter().zip(sums.chunks_mut(stride)) {
                 let values = &self.values[leaf as usize * outputs..][..outputs];
                 sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
@@ -190,29 +213,30 @@ impl Tree {
         }
     }
 
-    /// The leaf of each row of a block. All rows that have not arrived take one
-    /// step, then the next: steps of different rows do not wait for each other.
-    #[expect(clippy::cast_possible_truncation, reason = "a block is small")]
-    fn leaves(&self, rows: &[f32], columns: usize) -> [u32; BLOCK] {
+    /// The leaf of each row. Where there are fewer rows than lanes, the other
+    /// lanes repeat the first.
+    fn leaves<const MISSING: bool>(&self, rows: &[f32], columns: usize) -> [u32; LANES] {
         let steps = self.steps.as_slice();
-        let mut places = [0_u32; BLOCK];
-        let mut going: [u16; BLOCK] = std::array::from_fn(|row| row as u16);
-        let mut count = rows.len() / columns;
-        while count > 0 {
-            let mut still = 0;
-            for index in 0..count {
-                let row = usize::from(going[index]) % BLOCK;
-                let step = steps[places[row] as usize];
-                let value = rows[row * columns + step.feature as usize];
-                let missing = u32::from(value.is_nan()) & step.missing_right;
-                let next = step.left + (u32::from(value > step.threshold) | missing);
-                going[still] = going[index];
-                still += usize::from(next != places[row]);
-                places[row] = next;
+        let starts: [usize; LANES] =
+            std::array::from_fn(|lane| if (lane + 1) * columns <= rows.len() { lane * columns } else { 0 });
+        let mut places = [0_u32; LANES];
+        loop {
+            let mut moved = 0;
+            for (place, start) in places.iter_mut().zip(starts) {
+                let step = steps[*place as usize];
+                let value = rows[start + step.feature as usize];
+                let mut right = u32::from(value > step.threshold);
+                if MISSING {
+                    right |= u32::from(value.is_nan()) & step.missing_right;
+                }
+                let next = step.left + right;
+                moved |= next ^ *place;
+                *place = next;
             }
-            count = still;
+            if moved == 0 {
+                return places;
+            }
         }
-        places
     }
 
     /// Adds to `sums` what each step on a row's way changed: for each output a
@@ -315,7 +339,7 @@ mod tests {
             let rows: Vec<f32> = rows.chunks_exact(2).flatten().map(|value| value.unwrap_or(f32::NAN)).collect();
             if let Ok(tree) = build(&nodes) {
                 let mut sums = vec![0.0; rows.len() / 2];
-                tree.add_values(&rows, 2, &mut sums, 1);
+                tree.add_values(&Block::new(&rows, 2), &mut sums, 1);
                 let each: Vec<f32> = rows.chunks_exact(2).map(|row| tree.value(row)[0]).collect();
                 prop_assert_eq!(sums, each);
             }
