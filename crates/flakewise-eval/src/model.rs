@@ -12,7 +12,6 @@ pub struct Model {
     pub run: Box<Run>,
 }
 
-/// Learns from a fold and judges what it holds out.
 /// Learns from one part of a fold and judges the other.
 pub type Run = dyn Fn(&Corpus, &Fold, Protocol) -> Vec<FoldScores> + Sync + Send;
 

@@ -86,24 +86,28 @@ pub(crate) fn square(x_title: &str, y_title: &str, diagonal: bool, lines: &[Line
 pub(crate) fn bars(series: &[&str], rows: &[(String, Vec<Option<f64>>)]) -> String {
     const LABEL: f64 = 230.0;
     const BAR: f64 = 9.0;
+    const LEGEND: f64 = 16.0;
     let row_height = BAR * series.len() as f64 + 7.0;
-    let height = 24.0 + row_height * rows.len() as f64;
+    let head = LEGEND * series.len() as f64 + 8.0;
+    let height = head + row_height * rows.len() as f64;
     let width = LABEL + SIZE + 60.0;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\">"
     );
-    let mut x = LABEL;
     for (number, name) in series.iter().enumerate() {
+        let y = LEGEND * number as f64;
         svg += &format!(
-            "<rect x=\"{x:.0}\" y=\"4\" width=\"10\" height=\"10\" fill=\"{}\"/><text x=\"{:.0}\" y=\"13\">{}</text>",
+            "<rect x=\"{LABEL:.0}\" y=\"{:.0}\" width=\"10\" height=\"10\" fill=\"{}\"/>\
+             <text x=\"{:.0}\" y=\"{:.0}\">{}</text>",
+            y + 3.0,
             STYLES[number % STYLES.len()].0,
-            x + 14.0,
+            LABEL + 16.0,
+            y + 12.0,
             escape(name)
         );
-        x += 34.0 + 6.5 * name.chars().count() as f64;
     }
     for (row, (name, values)) in rows.iter().enumerate() {
-        let top = 22.0 + row_height * row as f64;
+        let top = head + row_height * row as f64;
         svg += &format!(
             "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
             LABEL - 8.0,
@@ -112,26 +116,16 @@ pub(crate) fn bars(series: &[&str], rows: &[(String, Vec<Option<f64>>)]) -> Stri
         );
         for (number, value) in values.iter().enumerate() {
             let y = top + BAR * number as f64;
-            match value {
-                Some(value) => {
-                    svg += &format!(
-                        "<rect x=\"{LABEL:.0}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>\
-                         <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{value:.2}</text>",
-                        value * SIZE,
-                        BAR - 1.0,
-                        STYLES[number % STYLES.len()].0,
-                        LABEL + value * SIZE + 4.0,
-                        y + BAR - 1.5
-                    );
-                }
-                None => {
-                    svg +=
-                        &format!("<text class=\"tick\" x=\"{LABEL:.0}\" y=\"{:.1}\">–</text>", y + BAR - 1.5);
-                }
             let base = y + BAR - 1.5;
             if let Some(value) = value {
+                svg += &format!(
+                    "<rect x=\"{LABEL:.0}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{}\"/>\
                      <text class=\"tick\" x=\"{:.1}\" y=\"{base:.1}\">{value:.2}</text>",
+                    value * SIZE,
+                    BAR - 1.0,
+                    STYLES[number % STYLES.len()].0,
                     LABEL + value * SIZE + 4.0
+                );
             } else {
                 svg += &format!("<text class=\"tick\" x=\"{LABEL:.0}\" y=\"{base:.1}\">–</text>");
             }

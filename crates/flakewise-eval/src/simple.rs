@@ -237,13 +237,8 @@ fn blend(parts: &[RawScores], labels: &[bool]) -> FoldScores {
     let spreads: Vec<(f64, f64)> = parts.iter().map(|part| mean_and_spread(&part.inner)).collect();
     let table = |of: fn(&RawScores) -> &[f64]| {
         let mut table = SparseMatrix::new(parts.len());
-        let rows = scores[0].len();
-        for row in 0..rows {
-            let values = scores.iter().zip(&spreads);
-            #[expect(clippy::cast_possible_truncation, reason = "values have single precision")]
-            let values = values.map(|(scores, (mean, spread))| ((scores[row] - mean) / spread) as f32);
-            table.push((0..).zip(values));
         for row in 0..of(&parts[0]).len() {
+            #[expect(clippy::cast_possible_truncation, reason = "values have single precision")]
             let value =
                 |(part, (mean, spread)): (&RawScores, &(f64, f64))| ((of(part)[row] - mean) / spread) as f32;
             table.push((0..).zip(parts.iter().zip(&spreads).map(value)));

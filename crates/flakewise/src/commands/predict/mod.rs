@@ -12,7 +12,7 @@ use flakewise_predict::Familiarity;
 use flakewise_report::{
     Risk, RiskReport, RiskScope, Threshold, risk_github, risk_json, risk_sarif, risk_text,
 };
-use flakewise_source::{Language, SourcePath, list_files, load_file, may_hold_tests, read_source};
+use flakewise_source::{Language, Package, SourcePath, list_files, load_file, may_hold_tests, read_packaged};
 use flakewise_triage::{Change, ChangeKind, LineRange, Shape};
 use rayon::prelude::*;
 
@@ -167,7 +167,8 @@ impl Oracle<'_> {
         if let Some(known) = cache.get(&key, &source.path) {
             return (Some(key), known, false);
         }
-        let file = read_source(&source.path, source.language, &bytes);
+        let package = Package::find(self.root, &source.path, source.language);
+        let file = read_packaged(&source.path, source.language, package.as_ref(), &bytes);
         (Some(key), judge(&file, &self.loaded.model, &self.project, EXPLAIN_FROM), true)
     }
 
@@ -182,7 +183,8 @@ impl Oracle<'_> {
             let (Some(language), Ok(bytes)) = (Language::of_path(&path), load_file(self.root, &path)) else {
                 continue;
             };
-            let file = read_source(&path, language, &bytes);
+            let package = Package::find(self.root, &path, language);
+            let file = read_packaged(&path, language, package.as_ref(), &bytes);
             let judged = judge(&file, &self.loaded.model, &self.project, 0.0);
             for risk in risks {
                 let same = |own: &Risk| own.test == risk.test && own.line == risk.line;
