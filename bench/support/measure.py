@@ -105,6 +105,8 @@ class Done:
     status: int
     wall: float
     cpu: float
+    # The most memory of one of them, in megabytes.
+    peak: int
     stdout: str
     stderr: str
 
@@ -131,7 +133,7 @@ def run(command, cwd, environment, limit=600):
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode("utf-8", "replace"))
-        return Done(child.returncode, wall, usage.ru_utime + usage.ru_stime, *texts)
+        return Done(child.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024, *texts)
 
 
 def ended(pid, limit):

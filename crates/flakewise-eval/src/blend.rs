@@ -7,7 +7,7 @@ use crate::{Corpus, CpuClock, FoldScores, Model, Protocol};
 
 /// The blend, with the expert for what a protocol holds out.
 pub fn blend_model() -> Model {
-    Model::new("blend", blend)
+    Model::new("Flakewise", blend)
 }
 
 fn blend(corpus: &Corpus, fold: &Fold, protocol: Protocol) -> FoldScores {

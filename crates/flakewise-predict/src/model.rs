@@ -84,7 +84,7 @@ pub enum ModelError {
     #[error("the model is damaged: {0}")]
     Damaged(&'static str),
     /// There is nothing to learn from.
-    #[error("too few examples to learn from: {flaky} flaky tests and {other} others")]
+    #[error("flaky tests among the examples: {flaky}, others: {other}")]
     TooFewExamples {
         /// Flaky tests among them.
         flaky: usize,
@@ -234,7 +234,8 @@ fn expectations(held_out: &[HeldOut]) -> Vec<Expectation> {
                 named_flaky += if is_named && test.flaky { test.weight } else { 0.0 };
                 flaky += if test.flaky { test.weight } else { 0.0 };
             }
-            if named > 0.0 && flaky > 0.0 {
+            // Nothing to expect is no expectation.
+            if named_flaky > 0.0 {
                 let (precision, recall) = (named_flaky / named, named_flaky / flaky);
                 expectations.push(Expectation { familiarity, threshold, precision, recall });
             }

@@ -97,7 +97,8 @@ impl Added {
     }
 
     fn strongest_words(self) -> impl Iterator<Item = Reason> {
-        let mut words: Vec<_> = self.words.into_iter().collect();
+        // A letter or two tell people nothing.
+        let mut words: Vec<_> = self.words.into_iter().filter(|(word, _)| word.len() > 2).collect();
         words.sort_by(|left, right| right.1.0.total_cmp(&left.1.0).then_with(|| left.0.cmp(&right.0)));
         words.into_iter().take(MOST).map(|(text, (weight, line))| Reason::Word { text, line, weight })
     }

@@ -57,7 +57,7 @@ fn too_few_examples_are_an_answer_with_advice() {
     warning: 1 of 3 lines could not be understood, the first is number 2: expected ident at line 1 column 2
     warning: 1 of 2 labelled tests not found among the 60 tests of `[DIR]`, or not clear, such as `test_gone`
     error: there is too little to learn from
-      because: to train, examples of flaky and of other tests are needed; there are 1 and 0
+      because: flaky tests among the examples: 1, others: 0
     hint: at least 10 flaky tests and 10 others must be known and found in the source; until then `flakewise predict` uses the pretrained model
     ");
     assert!(!context.path().join(".flakewise/model").exists());
