@@ -77,7 +77,8 @@ class Projections:
 def train_with(projection, sources):
     vectorizer = CountVectorizer(
         lowercase=False, token_pattern=r"\S+", dtype=np.float32, vocabulary=projection.words)
-    index = NearestNeighbors(n_neighbors=TIES, metric="cosine", algorithm="brute", n_jobs=1)
+    index = NearestNeighbors(
+        n_neighbors=min(TIES, len(sources)), metric="cosine", algorithm="brute", n_jobs=1)
     index.fit(projection.transform(vectorizer.transform(sources)))
     return vectorizer, projection, index
 
