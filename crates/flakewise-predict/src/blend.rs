@@ -176,7 +176,7 @@ impl Blend {
                 let boosters = learn_table(&table.select(&train), &labels, weights.as_ref(), seed);
                 let boosted = boosted(&boosters, &table.select(&test));
                 let words: Vec<[f64; 2]> = test.iter().map(|&place| words[place]).collect();
-                combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class))
+                combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class), familiarity)
             })
             .collect();
         let mut scores = vec![0.0; rows.len()];
@@ -205,7 +205,12 @@ impl Blend {
             let (table, words) =
                 self.base.table(&self.columns, &expert.speech, &chosen_tests, expert.familiarity);
             let boosted = boosted(&expert.boosters, &table);
-            let scores = combine(&boosted, &words, chosen_tests.iter().map(|(_, keys)| keys.class));
+            let scores = combine(
+                &boosted,
+                &words,
+                chosen_tests.iter().map(|(_, keys)| keys.class),
+                expert.familiarity,
+            );
             for (&test, score) in chosen.iter().zip(scores) {
                 let risk = expert.calibration.probability(score);
                 judgements[test] = Some(Judgement { familiarity: expert.familiarity, score, risk });
@@ -430,11 +435,18 @@ fn boosted(boosters: &[Booster], table: &SparseMatrix) -> Vec<f64> {
     sums
 }
 
-/// One score of a test from trees and words, and from those of its class.
-fn combine(boosted: &[f64], words: &[[f64; 2]], classes: impl Iterator<Item = u64>) -> Vec<f64> {
+/// One score of a test from trees and words. Where no label of its class is
+/// known, the other tests of the class speak for it too.
+fn combine(
+    boosted: &[f64],
+    words: &[[f64; 2]],
+    classes: impl Iterator<Item = u64>,
+    familiarity: Familiarity,
+) -> Vec<f64> {
     let means = class_means(classes, boosted);
+    let mates = if familiarity == Familiarity::KnownClass { 0.0 } else { 1.0 };
     let all = boosted.iter().zip(means).zip(words);
-    all.map(|((own, mean), words)| own + mean + 3.0 * (words[0] + words[1])).collect()
+    all.map(|((own, mean), words)| own + 3.0 * words[0] + mates * (mean + 3.0 * words[1])).collect()
 }
 
 /// For each, the mean of its class.
