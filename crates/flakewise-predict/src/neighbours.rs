@@ -8,7 +8,7 @@ use crate::codec::{Damage, Reader, Writer};
 use crate::past::Keys;
 
 /// What is walked for one test: the cost does not grow with the known tests.
-const POSTINGS: usize = 40_000;
+const POSTINGS: usize = 10_000;
 /// So many known tests are kept: all flaky ones first, then others evenly.
 const MOST_KEPT: usize = 60_000;
 

@@ -235,7 +235,7 @@ pub(crate) struct IngestArguments {
 #[command(
     about = "Say which tests are likely flaky, before they run",
     long_about = "Say which tests are likely flaky, before they run.\n\n\
-        Reads the source of tests in Python and Java and runs nothing. Every test named has\n\
+        Reads the source of tests and runs nothing. Every test named has\n\
         its risk, the likely kind of flakiness, and the reasons: known flaky tests it looks\n\
         like, what it uses, how the tests around it fare.\n\n\
         Uses the model of this project if `flakewise train` has made one, else a pretrained\n\

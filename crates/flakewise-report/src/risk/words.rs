@@ -151,10 +151,11 @@ pub(super) fn honesty(report: &RiskReport) -> Option<String> {
     if report.origin != ModelOrigin::Pretrained {
         return None;
     }
-    let measured = nearest(&report.card, Familiarity::NewProject, 0.5);
-    Some(match measured {
+    let measured = report.card.expectations.iter();
+    let measured = measured.filter(|expectation| expectation.familiarity == Familiarity::NewProject);
+    Some(match measured.max_by(|left, right| left.precision.total_cmp(&right.precision)) {
         Some(measured) => format!(
-            "the pretrained model never saw this project; on such projects, {}",
+            "the pretrained model never saw this project; at its best on such projects, {}",
             expectation(measured)
         ),
         None => "the pretrained model never saw this project, and how good it is on such projects was not \
