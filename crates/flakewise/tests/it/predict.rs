@@ -217,7 +217,7 @@ fn what_is_not_there_is_told() {
     ----- stdout -----
     no test found: 0 tests in 0 files
     ----- stderr -----
-    hint: tests are found in Python and Java files; name their folders, or begin at the root
+    hint: tests are found in Python, Java, Rust, Go, JavaScript and TypeScript; name their folders, or begin at the root
     ");
     insta::assert_snapshot!(shown(&context.run(["predict", "--model", "labels.jsonl"])), @r"
     exit code: 23

@@ -241,7 +241,7 @@ fn print(format: PredictFormat, report: &RiskReport, printer: &Printer) -> Resul
         PredictFormat::Github => risk_github(report),
     })?;
     if report.scope.tests == 0 && report.scope.base.is_none() && format == PredictFormat::Text {
-        printer.hint("tests are found in Python and Java files; name their folders, or begin at the root");
+        printer.hint("tests are found in Python, Java, Rust, Go, JavaScript and TypeScript; name their folders, or begin at the root");
     }
     if format == PredictFormat::Github
         && let Some(note) = report.how_little_to_expect()
