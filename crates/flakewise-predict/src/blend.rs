@@ -135,9 +135,8 @@ impl Blend {
         let labels: Vec<bool> = rows.iter().map(|row| row.flaky).collect();
         let groups: Vec<u64> = rows.iter().map(|row| row.keys.group(familiarity)).collect();
         let folds = usable_folds(&labels, &groups, seed)?;
-        let counts: Vec<f32> = rows.iter().map(|row| row.weight).collect();
-        let weights = Weights { counts: &counts, within_class: &class_weights(rows) };
-        let speech = Speech::learn(text, &labels, weights, familiarity);
+        let weights = Weights::of(rows);
+        let speech = Speech::learn(text, &labels, &weights, familiarity);
         // Trees learn from what the rest of the data says about each part. To
         // leave out only the test itself would give labels away: among tests
         // that share a class, the flaky one is the one whose others are less so.
@@ -147,7 +146,7 @@ impl Blend {
                 let train: Vec<Row<'_>> = fold.train.iter().map(|&row| rows[row]).collect();
                 let (base, text) = Base::fit(&train, familiarities);
                 let labels: Vec<bool> = train.iter().map(|row| row.flaky).collect();
-                let speech = Speech::learn(&text, &labels, weights.pick(&fold.train).as_ref(), familiarity);
+                let speech = Speech::learn(&text, &labels, &weights.pick(&fold.train), familiarity);
                 let tests: Vec<_> =
                     fold.test.iter().map(|&row| (rows[row].features, rows[row].keys)).collect();
                 base.table(&self.columns, &speech, &tests, familiarity)
@@ -164,8 +163,7 @@ impl Blend {
         }
         let ordered_labels: Vec<bool> = order.iter().map(|&row| labels[row]).collect();
         let ordered_weights = weights.pick(&order);
-        let ordered_weights = ordered_weights.as_ref();
-        let boosters = learn_table(&table, &ordered_labels, ordered_weights, seed);
+        let boosters = learn_table(&table, &ordered_labels, &ordered_weights, seed);
         let parts: Vec<Vec<f64>> = folds
             .par_iter()
             .map(|fold| {
@@ -173,7 +171,7 @@ impl Blend {
                 let test: Vec<usize> = fold.test.iter().map(|&row| place_of[row]).collect();
                 let labels: Vec<bool> = train.iter().map(|&place| ordered_labels[place]).collect();
                 let weights = ordered_weights.pick(&train);
-                let boosters = learn_table(&table.select(&train), &labels, weights.as_ref(), seed);
+                let boosters = learn_table(&table.select(&train), &labels, &weights, seed);
                 let boosted = boosted(&boosters, &table.select(&test));
                 let words: Vec<[f64; 2]> = test.iter().map(|&place| words[place]).collect();
                 combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class), familiarity)
@@ -183,7 +181,7 @@ impl Blend {
         for (&row, score) in order.iter().zip(parts.into_iter().flatten()) {
             scores[row] = score;
         }
-        let counts: Vec<f64> = counts.iter().copied().map(f64::from).collect();
+        let counts = weights.counts();
         let calibration = Platt::fit(&scores, &labels, Some(&counts));
         let held_out = scores.iter().zip(&labels).zip(&counts).map(|((&score, &flaky), &weight)| HeldOut {
             familiarity,
@@ -292,42 +290,45 @@ impl Base {
 }
 
 impl Speech {
-    fn learn(text: &SparseMatrix, labels: &[bool], weights: Weights<'_>, familiarity: Familiarity) -> Self {
+    fn learn(text: &SparseMatrix, labels: &[bool], weights: &Weights, familiarity: Familiarity) -> Self {
         // Chosen on public data: the less familiar, the less may single words say.
         let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
-        let counts: Vec<f64> = weights.counts.iter().copied().map(f64::from).collect();
+        let counts = weights.counts();
         let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: Some(&counts) };
         Self {
             linear: LinearModel::support_vectors(text, labels, options, 1),
-            odds: WordOdds::fit(text, labels, weights.within_class),
+            odds: WordOdds::fit(text, labels, &weights.within_class),
         }
     }
 }
 
 /// How much each row counts.
-#[derive(Clone, Copy)]
-struct Weights<'a> {
+struct Weights {
     /// For as many tests as it stands for.
-    counts: &'a [f32],
-    /// The same, but a class counts as the root of its tests.
-    within_class: &'a [f32],
-}
-
-struct OwnedWeights {
     counts: Vec<f32>,
+    /// The same, but a class counts as the root of its tests.
     within_class: Vec<f32>,
 }
 
-impl Weights<'_> {
-    fn pick(self, places: &[usize]) -> OwnedWeights {
-        let pick = |values: &[f32]| places.iter().map(|&place| values[place]).collect();
-        OwnedWeights { counts: pick(self.counts), within_class: pick(self.within_class) }
+impl Weights {
+    fn of(rows: &[Row<'_>]) -> Self {
+        let mut sizes: HashMap<u64, f32> = HashMap::new();
+        for row in rows {
+            *sizes.entry(row.keys.class).or_default() += row.weight;
+        }
+        Self {
+            counts: rows.iter().map(|row| row.weight).collect(),
+            within_class: rows.iter().map(|row| row.weight / sizes[&row.keys.class].sqrt()).collect(),
+        }
     }
-}
 
-impl OwnedWeights {
-    fn as_ref(&self) -> Weights<'_> {
-        Weights { counts: &self.counts, within_class: &self.within_class }
+    fn counts(&self) -> Vec<f64> {
+        self.counts.iter().copied().map(f64::from).collect()
+    }
+
+    fn pick(&self, places: &[usize]) -> Self {
+        let pick = |values: &[f32]| places.iter().map(|&place| values[place]).collect();
+        Self { counts: pick(&self.counts), within_class: pick(&self.within_class) }
     }
 }
 
@@ -402,7 +403,7 @@ fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>>
         .then(|| stratified_group_folds(labels, groups, FOLDS, seed))
 }
 
-fn learn_table(table: &SparseMatrix, labels: &[bool], weights: Weights<'_>, seed: u64) -> Vec<Booster> {
+fn learn_table(table: &SparseMatrix, labels: &[bool], weights: &Weights, seed: u64) -> Vec<Booster> {
     let options = BoostingOptions {
         rounds: 200,
         learning_rate: 0.05,
@@ -415,11 +416,11 @@ fn learn_table(table: &SparseMatrix, labels: &[bool], weights: Weights<'_>, seed
     };
     // One in which every test counts the same, and one in which large classes
     // count less.
-    let first = Booster::fit(table, labels, Some(weights.counts), &options);
+    let first = Booster::fit(table, labels, Some(&weights.counts), &options);
     let second = Booster::fit(
         table,
         labels,
-        Some(weights.within_class),
+        Some(&weights.within_class),
         &BoostingOptions { seed: seed + 1, ..options },
     );
     vec![first, second]
@@ -459,13 +460,4 @@ fn class_means(classes: impl Iterator<Item = u64>, values: &[f64]) -> Vec<f64> {
         *sum += value;
     }
     classes.iter().map(|class| sums[class].1 / sums[class].0).collect()
-}
-
-/// A class counts as the root of its tests.
-fn class_weights(rows: &[Row<'_>]) -> Vec<f32> {
-    let mut sizes: HashMap<u64, f32> = HashMap::new();
-    for row in rows {
-        *sizes.entry(row.keys.class).or_default() += row.weight;
-    }
-    rows.iter().map(|row| row.weight / sizes[&row.keys.class].sqrt()).collect()
 }
