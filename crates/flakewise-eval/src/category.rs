@@ -182,8 +182,7 @@ fn repository(project: &str) -> String {
 
 /// A test's words from the parameters on, without name and annotations.
 fn own_words(test: &SourceTest) -> String {
-    let word = |span: &std::ops::Range<u32>| &test.body.text[span.start as usize..span.end as usize];
-    let words = test.body.tokens.iter().map(|token| word(&token.span));
+    let words = test.body.tokens.iter().map(|token| test.body.word(token));
     let mut text = String::new();
     words.skip_while(|word| *word != "{").for_each(|word| {
         text.push_str(word);

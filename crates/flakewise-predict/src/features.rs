@@ -143,7 +143,7 @@ pub(crate) fn each_word(test: &SourceTest, found: &mut impl FnMut(Place, Word<'_
 }
 
 fn body_words(piece: &Piece, found: &mut impl FnMut(Place, Word<'_>, Option<&Token>)) {
-    let text = |token: &Token| &piece.text[token.span.start as usize..token.span.end as usize];
+    let text = |token: &Token| piece.word(token);
     let mut last_name: Option<&str> = None;
     for (place, token) in piece.tokens.iter().enumerate() {
         let mut count = |kind, text: &str, with: &str| {
@@ -197,14 +197,13 @@ fn import_words(piece: &Piece, count: &mut impl FnMut(Word<'_>)) {
 fn head_words(piece: &Piece, count: &mut impl FnMut(Word<'_>)) {
     for token in &piece.tokens {
         if matches!(token.kind, TokenKind::Identifier | TokenKind::Type | TokenKind::Keyword) {
-            let text = &piece.text[token.span.start as usize..token.span.end as usize];
-            count(Word { kind: WordKind::Head, text, with: "" });
+            count(Word { kind: WordKind::Head, text: piece.word(token), with: "" });
         }
     }
 }
 
 fn around_words(piece: &Piece, count: &mut impl FnMut(Word<'_>)) {
-    let text = |token: &Token| &piece.text[token.span.start as usize..token.span.end as usize];
+    let text = |token: &Token| piece.word(token);
     for (place, token) in piece.tokens.iter().enumerate() {
         if !matches!(token.kind, TokenKind::Identifier | TokenKind::Type | TokenKind::Keyword) {
             continue;
@@ -277,7 +276,7 @@ fn numbers(test: &SourceTest) -> Vec<f32> {
     for token in &test.body.tokens {
         kinds[token.kind as usize] += 1;
         if token.kind == TokenKind::Identifier {
-            names.insert(&test.body.text[token.span.start as usize..token.span.end as usize]);
+            names.insert(test.body.word(token));
         }
     }
     let metrics = &test.metrics;

@@ -335,7 +335,7 @@ impl<'t, 'a> JavaFile<'t, 'a> {
         }
         // `this::check`
         for pair in piece.tokens.windows(2) {
-            let text = |at: usize| &piece.text[pair[at].span.start as usize..pair[at].span.end as usize];
+            let text = |at: usize| piece.word(&pair[at]);
             if pair[1].kind == TokenKind::Identifier && text(0) == "::" {
                 let call =
                     Call { receiver: None, name: text(1).to_owned(), arguments: u32::MAX, line: piece.line };

@@ -22,6 +22,7 @@ mod java;
 mod kind;
 mod language;
 mod limits;
+mod lineage;
 mod metrics;
 mod nesting;
 mod outline;

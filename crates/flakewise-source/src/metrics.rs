@@ -255,8 +255,7 @@ pub(crate) fn count_modules(piece: &Piece, imports: &HashMap<&str, Vec<&str>>) -
     let mut modules: HashSet<&str> = imports.get("").into_iter().flatten().copied().collect();
     for token in &piece.tokens {
         if matches!(token.kind, TokenKind::Identifier | TokenKind::Type) {
-            let name = &piece.text[token.span.start as usize..token.span.end as usize];
-            modules.extend(imports.get(name).into_iter().flatten());
+            modules.extend(imports.get(piece.word(token)).into_iter().flatten());
         }
     }
     u32::try_from(modules.len()).unwrap_or(u32::MAX)

@@ -220,10 +220,7 @@ impl Cutter<'_, '_, '_> {
 
     /// The functions of the file that a piece names, seen from a scope.
     fn mentioned(&self, scope: usize, piece: &Piece) -> Vec<usize> {
-        let text = |at: usize| {
-            let span = &piece.tokens[at].span;
-            &piece.text[span.start as usize..span.end as usize]
-        };
+        let text = |at: usize| piece.word(&piece.tokens[at]);
         let around = self.outline.around(scope);
         let mut known: HashSet<(&str, &str)> = HashSet::new();
         let mut mentioned = Vec::new();

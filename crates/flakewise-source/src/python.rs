@@ -251,10 +251,7 @@ impl<'t, 'a> PythonFile<'t, 'a> {
     /// The functions of the file that a piece names.
     fn mentioned(&self, scopes: &[usize], piece: &Piece) -> Vec<usize> {
         let outline = &self.outline;
-        let text = |at: usize| {
-            let span = &piece.tokens[at].span;
-            &piece.text[span.start as usize..span.end as usize]
-        };
+        let text = |at: usize| piece.word(&piece.tokens[at]);
         let mut mentioned = Vec::new();
         for (at, token) in piece.tokens.iter().enumerate() {
             if token.kind != TokenKind::Identifier {

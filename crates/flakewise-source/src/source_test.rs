@@ -99,6 +99,13 @@ pub struct Piece {
     pub calls: Vec<Call>,
 }
 
+impl Piece {
+    /// A word as it is written.
+    pub fn word(&self, token: &Token) -> &str {
+        self.text.get(token.span.start as usize..token.span.end as usize).unwrap_or_default()
+    }
+}
+
 /// What a piece of source is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PieceKind {

@@ -36,7 +36,7 @@ pub(super) fn numbers(test: &SourceTest) -> Vec<f32> {
 /// the test's own name are kept apart.
 pub(super) fn words(test: &SourceTest) -> Vec<String> {
     let tokens = own_tokens(&test.body);
-    let text = |token: &Token| token_text(&test.body, token);
+    let text = |token: &Token| test.body.word(token);
     let name = tokens.iter().find(|token| token.kind == TokenKind::Identifier);
     let mut words = Vec::new();
     if let Some(name) = name {
@@ -60,7 +60,7 @@ const STEERING: [&str; 9] =
     ["for", "while", "try", "catch", "except", "->", "synchronized", "throws", "with"];
 
 fn made_of(tokens: &[Token], piece: &Piece) -> Vec<f32> {
-    let text = |token: &Token| token_text(piece, token);
+    let text = |token: &Token| piece.word(token);
     let count = |word: &str| tokens.iter().filter(|token| text(token) == word).count();
     let follows = |index: usize, word: &str| tokens.get(index + 1).is_some_and(|token| text(token) == word);
     let texts: Vec<&str> = tokens
@@ -128,7 +128,7 @@ fn made_of(tokens: &[Token], piece: &Piece) -> Vec<f32> {
 /// The words of a test without the annotations, decorators and modifiers in
 /// front, which tell how a file was printed more than what a test does.
 fn own_tokens(piece: &Piece) -> &[Token] {
-    let text = |index: usize| piece.tokens.get(index).map_or("", |token| token_text(piece, token));
+    let text = |index: usize| piece.tokens.get(index).map_or("", |token| piece.word(token));
     let mut next = 0;
     loop {
         match text(next) {
@@ -153,7 +153,7 @@ fn own_tokens(piece: &Piece) -> &[Token] {
 fn after_bracket(piece: &Piece, tokens: &[Token], open: usize) -> usize {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate().skip(open) {
-        match token_text(piece, token) {
+        match piece.word(token) {
             "(" => depth += 1,
             ")" => depth -= 1,
             _ => {}
@@ -185,10 +185,6 @@ fn sub_words(name: &str, mut give: impl FnMut(&str)) {
             start = at;
         }
     }
-}
-
-fn token_text<'a>(piece: &'a Piece, token: &Token) -> &'a str {
-    piece.text.get(token.span.start as usize..token.span.end as usize).unwrap_or_default()
 }
 
 fn logarithm(count: usize) -> f32 {

@@ -274,7 +274,7 @@ impl<'a> Words<'a> {
     }
 
     fn text(&self, token: &Token) -> &'a str {
-        self.piece.text.get(token.span.start as usize..token.span.end as usize).unwrap_or_default()
+        self.piece.word(token)
     }
 }
 

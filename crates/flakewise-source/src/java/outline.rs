@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::kind::Kind;
 use crate::limits::{BASE_CLASSES, CLASS_DEPTH};
+use crate::lineage::lineage;
 use crate::piece::simple_type;
 use crate::tree::{At, Tree};
 
@@ -221,20 +222,7 @@ impl<'a> Outline<'a> {
 
     /// A class and those of its bases that are in the file, nearest first.
     pub(super) fn lineage(&self, class: usize) -> Vec<usize> {
-        let mut lineage = vec![class];
-        let mut next = 0;
-        while next < lineage.len() {
-            for base in &self.classes[lineage[next]].bases {
-                if let Some(base) = self.class(base)
-                    && lineage.len() < BASE_CLASSES
-                    && !lineage.contains(&base)
-                {
-                    lineage.push(base);
-                }
-            }
-            next += 1;
-        }
-        lineage
+        lineage(class, |class| self.classes[class].bases.iter().filter_map(|base| self.class(base)))
     }
 
     /// The classes around a class, outermost first, and the class itself.

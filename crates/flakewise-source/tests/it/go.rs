@@ -1,8 +1,8 @@
 //! Tests in Go.
 
-use flakewise_source::{Call, Framework, PieceKind, TokenKind};
+use flakewise_source::{Framework, PieceKind, TokenKind};
 
-use crate::support::{context, find, go, helpers, names};
+use crate::support::{call, context, find, go, helpers, names, words};
 
 #[test]
 fn tests_go_by_name_and_parameter() {
@@ -46,11 +46,7 @@ fn words_and_calls_of_a_body() {
         go("package cart\nfunc TestOne(t *testing.T) {\n\t// No word.\n\ttime.Sleep(5 * time.Second)\n\t\
          x := map[string]int{\"a\": 1}\n\tt.Run(`b`, func(t *testing.T) { load(x, 'c') })\n}\n");
     let body = &find(&file, "TestOne").body;
-    let words: Vec<_> = body
-        .tokens
-        .iter()
-        .map(|token| (token.kind, &body.text[token.span.start as usize..token.span.end as usize]))
-        .collect();
+    let words = words(body);
     assert!(words.contains(&(TokenKind::Text, "\"a\"")));
     assert!(words.contains(&(TokenKind::Text, "`b`")));
     assert!(words.contains(&(TokenKind::Text, "'c'")));
@@ -59,12 +55,6 @@ fn words_and_calls_of_a_body() {
     assert!(words.contains(&(TokenKind::Type, "T")));
     assert!(words.contains(&(TokenKind::Identifier, "Sleep")));
     assert!(words.iter().all(|(_, word)| !word.contains("word")));
-    let call = |receiver: Option<&str>, name: &str, arguments, line| Call {
-        receiver: receiver.map(str::to_owned),
-        name: name.to_owned(),
-        arguments,
-        line,
-    };
     let expected =
         [call(Some("time"), "Sleep", 1, 4), call(Some("t"), "Run", 2, 6), call(None, "load", 2, 6)];
     assert_eq!(body.calls, expected);

@@ -1,8 +1,8 @@
 //! Tests in Java.
 
-use flakewise_source::{Call, Framework, PieceKind, TokenKind};
+use flakewise_source::{Framework, PieceKind, TokenKind};
 
-use crate::support::{context, find, helpers, java, names};
+use crate::support::{call, context, find, helpers, java, names, words};
 
 #[test]
 fn junit_4_tests_have_the_annotation() {
@@ -122,11 +122,7 @@ fn words_and_calls_of_a_body() {
          List<String> x = new ArrayList<>(5);\n    Thread.sleep(100L);\n    x.get(0).add(\"a \\\" b\", 'c');\n  }\n}\n",
     );
     let body = &find(&file, "adds").body;
-    let words: Vec<_> = body
-        .tokens
-        .iter()
-        .map(|token| (token.kind, &body.text[token.span.start as usize..token.span.end as usize]))
-        .collect();
+    let words = words(body);
     assert!(words.contains(&(TokenKind::Text, "\"a \\\" b\"")));
     assert!(words.contains(&(TokenKind::Text, "'c'")));
     assert!(words.contains(&(TokenKind::Number, "100L")));
@@ -134,12 +130,6 @@ fn words_and_calls_of_a_body() {
     assert!(words.contains(&(TokenKind::Keyword, "void")));
     assert!(words.contains(&(TokenKind::Identifier, "Thread")));
     assert!(words.iter().all(|(_, word)| !word.contains("comment")));
-    let call = |receiver: Option<&str>, name: &str, arguments, line| Call {
-        receiver: receiver.map(str::to_owned),
-        name: name.to_owned(),
-        arguments,
-        line,
-    };
     let expected = [
         call(None, "ArrayList", 1, 5),
         call(Some("Thread"), "sleep", 1, 6),

@@ -2,7 +2,7 @@
 
 use flakewise_source::{Framework, PieceKind, TokenKind};
 
-use crate::support::{context, find, helpers, names, python};
+use crate::support::{context, find, helpers, names, python, words};
 
 #[test]
 fn pytest_goes_by_names() {
@@ -115,11 +115,7 @@ fn words_and_calls_of_a_body() {
     assert_eq!((test.line, test.end_line), (1, 7));
     let body = &test.body;
     assert!(body.text.starts_with("@pytest.mark.slow"));
-    let words: Vec<_> = body
-        .tokens
-        .iter()
-        .map(|token| (token.kind, &body.text[token.span.start as usize..token.span.end as usize]))
-        .collect();
+    let words = words(body);
     assert!(words.contains(&(TokenKind::Text, "f\"{load(1)} text\"")));
     assert!(words.contains(&(TokenKind::Type, "Path")));
     assert!(words.contains(&(TokenKind::Keyword, "def")));

@@ -1,8 +1,8 @@
 //! Tests in Rust.
 
-use flakewise_source::{Call, Framework, Language, Package, PieceKind, TokenKind, read_packaged};
+use flakewise_source::{Framework, Language, Package, PieceKind, TokenKind, read_packaged};
 
-use crate::support::{context, find, helpers, names, rust};
+use crate::support::{call, context, find, helpers, names, rust, words};
 
 #[test]
 fn tests_have_an_attribute() {
@@ -83,23 +83,13 @@ fn words_and_calls_of_a_body() {
          assert_eq!(load(1, 2), x.len(), \"b (\");\n}\n",
     );
     let body = &find(&file, "one").body;
-    let words: Vec<_> = body
-        .tokens
-        .iter()
-        .map(|token| (token.kind, &body.text[token.span.start as usize..token.span.end as usize]))
-        .collect();
+    let words = words(body);
     assert!(words.contains(&(TokenKind::Text, "\"b (\"")));
     assert!(words.contains(&(TokenKind::Type, "Vec")));
     assert!(words.contains(&(TokenKind::Number, "5")));
     assert!(words.contains(&(TokenKind::Keyword, "let")));
     assert!(words.contains(&(TokenKind::Identifier, "assert_eq")));
     assert!(words.iter().all(|(_, word)| !word.contains("word")));
-    let call = |receiver: Option<&str>, name: &str, arguments, line| Call {
-        receiver: receiver.map(str::to_owned),
-        name: name.to_owned(),
-        arguments,
-        line,
-    };
     let expected = [
         call(Some("Vec"), "with_capacity", 1, 4),
         call(Some("std::thread"), "sleep", 1, 5),

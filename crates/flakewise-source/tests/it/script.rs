@@ -1,8 +1,8 @@
 //! Tests in JavaScript and TypeScript.
 
-use flakewise_source::{Call, Framework, Language, PieceKind, TokenKind, read_source};
+use flakewise_source::{Framework, Language, PieceKind, TokenKind, read_source};
 
-use crate::support::{context, find, helpers, javascript, names};
+use crate::support::{call, context, find, helpers, javascript, names, words};
 
 #[test]
 fn tests_are_calls_with_a_title() {
@@ -94,23 +94,13 @@ fn words_and_calls_of_a_body() {
          expect(x?.total(1, 2)).toEqual(`a ${b()}`);\n});\n",
     );
     let body = &file.tests[0].body;
-    let words: Vec<_> = body
-        .tokens
-        .iter()
-        .map(|token| (token.kind, &body.text[token.span.start as usize..token.span.end as usize]))
-        .collect();
+    let words = words(body);
     assert!(words.contains(&(TokenKind::Text, "'one'")));
     assert!(words.contains(&(TokenKind::Text, "`a ${b()}`")));
     assert!(words.contains(&(TokenKind::Number, "100")));
     assert!(words.contains(&(TokenKind::Keyword, "await")));
     assert!(words.contains(&(TokenKind::Identifier, "expect")));
     assert!(words.iter().all(|(_, word)| !word.contains("word")));
-    let call = |receiver: Option<&str>, name: &str, arguments, line| Call {
-        receiver: receiver.map(str::to_owned),
-        name: name.to_owned(),
-        arguments,
-        line,
-    };
     let expected = [
         call(None, "test", 2, 1),
         call(None, "Cart", 1, 3),

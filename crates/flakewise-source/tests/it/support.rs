@@ -1,6 +1,6 @@
 //! Shorter ways to say what a file holds.
 
-use flakewise_source::{Language, PieceKind, SourceFile, SourceTest, read_source};
+use flakewise_source::{Call, Language, Piece, PieceKind, SourceFile, SourceTest, TokenKind, read_source};
 
 pub(crate) fn java(source: &str) -> SourceFile {
     read_source("src/test/java/org/acme/CartTest.java", Language::Java, source.as_bytes())
@@ -43,4 +43,13 @@ pub(crate) fn context(test: &SourceTest, kind: PieceKind) -> Vec<&str> {
 
 pub(crate) fn helpers(test: &SourceTest) -> Vec<&str> {
     test.helpers.iter().map(|piece| piece.name.as_str()).collect()
+}
+
+/// The words of a piece, with what they are.
+pub(crate) fn words(piece: &Piece) -> Vec<(TokenKind, &str)> {
+    piece.tokens.iter().map(|token| (token.kind, piece.word(token))).collect()
+}
+
+pub(crate) fn call(receiver: Option<&str>, name: &str, arguments: u32, line: u32) -> Call {
+    Call { receiver: receiver.map(str::to_owned), name: name.to_owned(), arguments, line }
 }
