@@ -404,6 +404,12 @@ class Agent:
 
     # Processes of their own
 
+    def leave(self):
+        """No other plugin may write its report: this run is not the user's."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        _exit(0)
+
     def run_job(self):
         """Runs a list of tests in order, in a process of their own."""
         job = self.job
@@ -529,6 +535,10 @@ class Main(Agent):
             {"t": "ready", "forks": reason is None, "reason": reason, "root": root, "seeds": self.seeds()}
         )
         answer = self.connection.receive()
+        if answer is not None and answer["t"] == "finish":
+            # The zygote is all that was wanted.
+            self.connection.close()
+            self.leave()
         if answer is None or answer["t"] != "go":
             self.connection.lost = True
         result = yield
@@ -771,12 +781,6 @@ class Fresh(Agent):
         # It did not come to running anything.
         self.leave()
         yield
-
-    def leave(self):
-        """No other plugin may write its report: this run is not the user's."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        _exit(0)
 
     def take_wanted(self, session):
         """Only what the host named, in its order."""

@@ -109,7 +109,7 @@ impl Suite {
         };
         let began = Instant::now();
         self.finish_job(job, &mut NothingAgain)?;
-        let mut state = self.jobs.remove(&job).unwrap_or_default();
+        let mut state = self.take_job(job);
         if let Some(end) = &mut state.end {
             end.cost.wall = began.elapsed();
         }
@@ -195,7 +195,7 @@ impl Suite {
         };
         let (job, _) = self.start_fresh(order, state, options.hash_seed, None)?;
         self.finish_job(job, &mut NothingAgain)?;
-        Ok((self.jobs.remove(&job).unwrap_or_default(), trail))
+        Ok((self.take_job(job), trail))
     }
 
     /// Goes on with a suite in a new process.

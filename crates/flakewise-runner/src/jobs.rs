@@ -10,7 +10,7 @@ use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job, ToAgent, ToHost};
 
 use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
-use crate::suite::{Director, NothingAgain, Suite};
+use crate::suite::{Director, NothingAgain, Suite, TICK};
 use crate::{RunnerError, processes};
 
 /// How long a process may take to begin with its test, and to end after it.
@@ -18,6 +18,24 @@ const START_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long the first words of a process that has ended may take to reach us.
 const FIRST_WORDS: Duration = Duration::from_secs(2);
+
+/// How often we look for what tests left behind while others run.
+const STRAY_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Says which tests run in forks, and hears how they ended.
+pub trait Forks {
+    /// The test to run next; none if nothing is wanted any more. Asked again
+    /// while others are under way, and after each that ended.
+    fn next(&mut self) -> Option<TestKey>;
+    /// A test was run, or could not be.
+    fn ended(&mut self, test: TestKey, result: Result<Execution, String>);
+}
+
+struct Running {
+    job: u32,
+    test: TestKey,
+    since: Instant,
+}
 
 /// A job under way.
 #[derive(Debug, Default)]
@@ -85,8 +103,64 @@ impl Suite {
         let worker = self.worker(session, "fork");
         let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
         self.finish_job(job, &mut NothingAgain)?;
+        Ok(self.take_job(job).outcome_of(test, Phase::Fork))
+    }
+
+    /// Runs tests alone in forks, several side by side, until nothing more is
+    /// wanted.
+    pub fn fork_many(&mut self, side_by_side: usize, forks: &mut dyn Forks) -> Result<(), RunnerError> {
+        let mut running: Vec<Running> = Vec::new();
+        let mut looked = Instant::now();
+        let mut is_swept = true;
+        loop {
+            while is_swept
+                && running.len() < side_by_side
+                && let Some(test) = forks.next()
+            {
+                let session = test.session as usize;
+                let worker = self.worker(session, "fork");
+                let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
+                running.push(Running { job, test, since: Instant::now() });
+            }
+            if running.is_empty() {
+                self.sweep();
+                if is_swept {
+                    return Ok(());
+                }
+                is_swept = true;
+                continue;
+            }
+            let deadline = Instant::now() + TICK;
+            let any_is_over = |suite: &Self| running.iter().any(|running| suite.is_over(running.job));
+            self.pump(&mut NothingAgain, |suite| any_is_over(suite) || Instant::now() > deadline)?;
+            let (over, open) = running.into_iter().partition(|running| self.is_over(running.job));
+            running = open;
+            for Running { job, test, .. } in over {
+                let result = self.take_job(job).outcome_of(test, Phase::Fork);
+                forks.ended(test, result);
+            }
+            let limit = START_LIMIT + self.options.test_timeout;
+            for overdue in running.iter().filter(|running| running.since.elapsed() > limit) {
+                if let Some(pid) = self.jobs[&overdue.job].pid {
+                    processes::kill_tree(pid);
+                }
+            }
+            // What a test left behind can only be told from what another is
+            // about to use when none is running.
+            if looked.elapsed() > STRAY_INTERVAL {
+                looked = Instant::now();
+                is_swept = !self.has_strays();
+            }
+        }
+    }
+
+    /// Forgets a job and its process.
+    pub(crate) fn take_job(&mut self, job: u32) -> JobState {
         let state = self.jobs.remove(&job).unwrap_or_default();
-        Ok(state.outcome_of(test, Phase::Fork))
+        if let Some(place) = state.peer {
+            self.forget(place);
+        }
+        state
     }
 
     /// Goes on with a suite whose process died, in a fork or a new process.
@@ -103,7 +177,7 @@ impl Suite {
             self.start_fresh_suite(session, &rest, worker)?
         };
         self.finish_job(job, director)?;
-        self.jobs.remove(&job);
+        self.take_job(job);
         Ok(())
     }
 
@@ -138,24 +212,10 @@ impl Suite {
     pub(crate) fn finish_job(&mut self, job: u32, director: &mut dyn Director) -> Result<(), RunnerError> {
         let began = Instant::now();
         let limit = START_LIMIT + self.options.test_timeout;
-        let is_done = move |suite: &Self| {
-            let Some(state) = suite.jobs.get(&job) else { return true };
-            // Its end may be known before its first words are.
-            let unheard = |end: &JobEnd| state.pid.is_none() || end.at.elapsed() > FIRST_WORDS;
-            let heard = match state.peer {
-                Some(peer) => suite.peers[peer].settled,
-                None => state.end.as_ref().is_some_and(unheard),
-            };
-            let zygote = suite.sessions.get(state.session as usize).and_then(|session| session.zygote);
-            let forked = state.order.is_none() && state.numbers.is_empty();
-            let orphaned =
-                forked && state.end.is_none() && zygote.is_none_or(|zygote| suite.peers[zygote].settled);
-            (state.end.is_some() && heard) || orphaned
-        };
         loop {
             let deadline = Instant::now() + Duration::from_secs(1);
-            self.pump(director, |suite| is_done(suite) || Instant::now() > deadline)?;
-            if is_done(self) {
+            self.pump(director, |suite| suite.is_over(job) || Instant::now() > deadline)?;
+            if self.is_over(job) {
                 break;
             }
             // A suite that goes on is limited test by test.
@@ -170,6 +230,22 @@ impl Suite {
         }
         self.sweep();
         Ok(())
+    }
+
+    /// Whether a job's process has ended and all it said is known.
+    fn is_over(&self, job: u32) -> bool {
+        let Some(state) = self.jobs.get(&job) else { return true };
+        // Its end may be known before its first words are.
+        let unheard = |end: &JobEnd| state.pid.is_none() || end.at.elapsed() > FIRST_WORDS;
+        let heard = match state.peer {
+            Some(peer) => self.peers[peer].settled,
+            None => state.end.as_ref().is_some_and(unheard),
+        };
+        let zygote = self.sessions.get(state.session as usize).and_then(|session| session.zygote);
+        let forked = state.order.is_none() && state.numbers.is_empty();
+        let orphaned =
+            forked && state.end.is_none() && zygote.is_none_or(|zygote| self.peers[zygote].settled);
+        (state.end.is_some() && heard) || orphaned
     }
 
     /// More time for processes that must import and collect first.

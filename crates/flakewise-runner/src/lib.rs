@@ -33,4 +33,5 @@ pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey, Versions,
 };
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
+pub use jobs::Forks;
 pub use suite::{Director, NothingAgain, Suite, SuiteOptions};

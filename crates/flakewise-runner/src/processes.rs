@@ -61,7 +61,7 @@ pub(crate) fn sweep_all() {
 }
 
 /// Everything below us that does not belong to one of `spared`.
-fn strays(spared: &HashSet<u32>) -> Vec<u32> {
+pub(crate) fn strays(spared: &HashSet<u32>) -> Vec<u32> {
     let children = children_of();
     let mut found = Vec::new();
     let mut open: Vec<u32> = children.get(&std::process::id()).cloned().unwrap_or_default();

@@ -10,6 +10,7 @@ use flakewise_model::{Failure, Outcome, TestId, Timestamp};
 use flakewise_protocol::{
     AgentPhase, Hello, Job, Role, TestFailureMessage, ToAgent, ToHost, VERSION, write_message,
 };
+use slab::Slab;
 
 use crate::agent::AgentFolder;
 use crate::command::RunnerCommand;
@@ -27,7 +28,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long a zygote may take to say its first word.
 const ZYGOTE_START: Duration = Duration::from_secs(10);
 /// How often we look after what cannot be waited for.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How long the command may take to end after it was asked to.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
@@ -35,6 +36,10 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 pub trait Director {
     /// A session was collected: these are its tests, by number.
     fn collected(&mut self, session: u32, names: &[String]);
+    /// Shall the suite run, now that its tests are known?
+    fn runs(&mut self) -> bool {
+        true
+    }
     /// A test ended.
     fn ended(&mut self, execution: &Execution);
     /// A test has failed and is about to be torn down: shall it run again?
@@ -84,7 +89,7 @@ pub struct Suite {
     pub(crate) folder: AgentFolder,
     pub(crate) hub: Hub,
     pub(crate) options: SuiteOptions,
-    pub(crate) peers: Vec<Peer>,
+    pub(crate) peers: Slab<Peer>,
     pub(crate) connections: HashMap<u32, usize>,
     pub(crate) sessions: Vec<Session>,
     pub(crate) jobs: HashMap<u32, JobState>,
@@ -191,7 +196,7 @@ impl Suite {
             folder,
             hub,
             options,
-            peers: Vec::new(),
+            peers: Slab::new(),
             connections: HashMap::new(),
             sessions: Vec::new(),
             jobs: HashMap::new(),
@@ -218,8 +223,8 @@ impl Suite {
             return Err(RunnerError::NoRunner { program: self.program.clone(), status });
         }
         self.run.exit_code = status.code();
-        let mut mains = self.peers.iter().filter(|peer| peer.role == Role::Main);
-        self.run.direct = mains.all(|peer| peer.pid == self.command);
+        let mut mains = self.peers.iter().filter(|(_, peer)| peer.role == Role::Main);
+        self.run.direct = mains.all(|(_, peer)| peer.pid == self.command);
         self.sweep();
         for session in 0..self.sessions.len() {
             self.go_on(session, director)?;
@@ -354,7 +359,7 @@ impl Suite {
 
     fn next_deadline(&self) -> Instant {
         let mut next = Instant::now() + TICK;
-        for peer in self.peers.iter().filter(|peer| !peer.settled) {
+        for (_, peer) in self.peers.iter().filter(|(_, peer)| !peer.settled) {
             if let Some(current) = &peer.current {
                 next = next.min(current.since + self.options.test_timeout);
             }
@@ -365,15 +370,14 @@ impl Suite {
 
     fn connected(&mut self, connection: u32, hello: Hello, stream: UnixStream) {
         if hello.resumed {
-            let known = self.peers.iter().position(|peer| peer.pid == hello.pid && peer.role == hello.role);
-            if let Some(peer) = known {
+            let known = self.peers.iter().find(|(_, peer)| peer.pid == hello.pid && peer.role == hello.role);
+            if let Some((peer, _)) = known {
                 self.connections.insert(connection, peer);
                 self.peers[peer].next =
                     Some(NextConnection { connection, stream, since: Instant::now(), held: Vec::new() });
             }
             return;
         }
-        let place = self.peers.len();
         let (session, worker) = match hello.role {
             Role::Main => (u32::try_from(self.sessions.len()).unwrap_or(u32::MAX), "main".to_owned()),
             Role::Zygote => (hello.job, "zygote".to_owned()),
@@ -388,8 +392,7 @@ impl Suite {
             Role::Zygote => false,
             Role::Child | Role::Fresh => self.jobs.get(&hello.job).is_some_and(|job| job.in_suite),
         };
-        self.connections.insert(connection, place);
-        self.peers.push(Peer {
+        let place = self.peers.insert(Peer {
             role: hello.role,
             pid: hello.pid,
             session,
@@ -407,6 +410,7 @@ impl Suite {
             kill_at: None,
             next: None,
         });
+        self.connections.insert(connection, place);
         match hello.role {
             Role::Main => {
                 self.tell(place, &ToAgent::Job(Job { session, ask: true, ..Job::default() }));
@@ -496,7 +500,12 @@ impl Suite {
                     }
                     director.collected(number, &session.names);
                 }
-                self.tell(place, &ToAgent::Go);
+                if director.runs() {
+                    self.tell(place, &ToAgent::Go);
+                } else {
+                    self.sessions[session].over = true;
+                    self.tell(place, &ToAgent::Finish);
+                }
             }
             ToHost::SuiteEnd { stopped, wanted } => {
                 let left = self.sessions.get_mut(session).map(|session| {
@@ -599,7 +608,8 @@ impl Suite {
         if let Some(job) = self.jobs.values_mut().find(|job| job.pid == Some(pid)) {
             job.exited(Some(status), Duration::ZERO, cpu, None);
         }
-        if let Some(peer) = self.peers.iter().position(|peer| peer.pid == pid) {
+        let known = self.peers.iter().find(|(_, peer)| peer.pid == pid && !peer.settled);
+        if let Some((peer, _)) = known {
             self.peer_ended(peer, Some(status));
         }
     }
@@ -612,9 +622,10 @@ impl Suite {
     /// can wait for.
     fn look_after(&mut self, director: &mut dyn Director) -> Result<(), RunnerError> {
         let now = Instant::now();
-        let lost = self.peers.iter().filter(|peer| peer.role == Role::Zygote && peer.settled);
-        let zygotes_lost: HashSet<u32> = lost.map(|peer| peer.session).collect();
-        for place in 0..self.peers.len() {
+        let lost = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && peer.settled);
+        let zygotes_lost: HashSet<u32> = lost.map(|(_, peer)| peer.session).collect();
+        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
+        for place in places {
             let peer = &mut self.peers[place];
             if peer.settled {
                 continue;
@@ -707,17 +718,35 @@ impl Suite {
     }
 
     fn all_settled(&self, role: Role) -> bool {
-        self.peers.iter().filter(|peer| peer.role == role).all(|peer| peer.settled)
+        self.peers.iter().filter(|(_, peer)| peer.role == role).all(|(_, peer)| peer.settled)
+    }
+
+    /// Forgets a process that has ended.
+    pub(crate) fn forget(&mut self, place: usize) {
+        let peer = self.peers.remove(place);
+        self.connections.remove(&peer.connection);
+        if let Some(next) = peer.next {
+            self.connections.remove(&next.connection);
+        }
     }
 
     /// Ends whatever tests left behind. Zygotes and what they run stay.
     pub(crate) fn sweep(&self) {
-        let zygotes = self.peers.iter().filter(|peer| peer.role == Role::Zygote && !peer.settled);
-        let mut spared: HashSet<u32> = zygotes.map(|peer| peer.pid).collect();
+        processes::sweep(&self.spared());
+    }
+
+    /// Whether tests left something behind.
+    pub(crate) fn has_strays(&self) -> bool {
+        !processes::strays(&self.spared()).is_empty()
+    }
+
+    fn spared(&self) -> HashSet<u32> {
+        let zygotes = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && !peer.settled);
+        let mut spared: HashSet<u32> = zygotes.map(|(_, peer)| peer.pid).collect();
         if self.command_status.is_none() {
             spared.insert(self.command);
         }
-        processes::sweep(&spared);
+        spared
     }
 
     /// Gives a number to a new job.
@@ -736,10 +765,10 @@ impl Suite {
 
 impl Drop for Suite {
     fn drop(&mut self) {
-        for place in 0..self.peers.len() {
-            if self.peers[place].role == Role::Zygote {
-                self.tell(place, &ToAgent::Quit);
-            }
+        let zygotes = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote);
+        let zygotes: Vec<usize> = zygotes.map(|(place, _)| place).collect();
+        for zygote in zygotes {
+            self.tell(zygote, &ToAgent::Quit);
         }
         if self.command_status.is_none() {
             processes::kill_tree(self.command);
