@@ -1,0 +1,8 @@
+//! Finds the flaky tests of a suite on a budget.
+//!
+//! [`Planner`] says which test to run next and what is probably still hidden.
+//! It is pure: the same answers to the same observations and seed.
+
+mod plan;
+
+pub use plan::{Candidate, Hidden, Planner};
