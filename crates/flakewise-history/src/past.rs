@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use flakewise_model::{Fingerprint, OutcomesAt, PastFailures, TestId, Variant};
+use flakewise_model::{Fingerprint, OutcomesAt, PastFailures, PastRuns, Tally, TestId, Variant};
 
 use crate::report::{Columns, OUTAGES, Runs, list, literal, scope, texts};
 use crate::session::FAILURES;
@@ -147,6 +147,57 @@ impl History {
         let outcomes =
             |test: &TestId| known.get(test).cloned().unwrap_or_else(|| OutcomesAt::none(test.clone()));
         Ok(tests.iter().map(outcomes).collect())
+    }
+
+    /// What runs of a commit showed of these tests, in the order asked. Only
+    /// unmodified work trees count, and only this variant.
+    pub fn runs_at(
+        &self,
+        tests: &[TestId],
+        commit: &str,
+        variant: &Variant,
+    ) -> Result<Vec<PastRuns>, HistoryError> {
+        let here = format!(
+            "AND NOT dirty AND commit = {} AND variant = {}",
+            literal(commit),
+            literal(&variant.to_string())
+        );
+        let mut known = HashMap::new();
+        self.ask_about(
+            tests.iter(),
+            |from, scope, _| {
+                let sum = |alone: &str, failed: &str, name: &str| {
+                    format!(
+                        "sum(CASE WHEN phase {alone} ('fork', 'fresh') AND outcome {failed} {FAILURES}
+                             THEN 1 ELSE 0 END) AS {name}"
+                    )
+                };
+                format!(
+                    "SELECT test, {}, {}, {}, {},
+                            coalesce(CAST(avg(duration_us) AS BIGINT), 0) AS duration_us
+                     FROM {from} WHERE outcome <> 'skipped' {scope} {here}
+                     GROUP BY test",
+                    sum("IN", "NOT IN", "alone_passed"),
+                    sum("IN", "IN", "alone_failed"),
+                    sum("NOT IN", "NOT IN", "together_passed"),
+                    sum("NOT IN", "IN", "together_failed"),
+                )
+            },
+            |columns| {
+                let alone = (columns.counts("alone_passed")?, columns.counts("alone_failed")?);
+                let together = (columns.counts("together_passed")?, columns.counts("together_failed")?);
+                let durations = columns.counts("duration_us")?;
+                for (row, test) in columns.texts("test")?.into_iter().enumerate() {
+                    let Some(Ok(test)) = test.map(|test| test.parse::<TestId>()) else { continue };
+                    let tally = |of: &(Vec<u64>, Vec<u64>)| Tally { passed: of.0[row], failed: of.1[row] };
+                    let seconds = Some(durations[row] as f64 / 1e6).filter(|seconds| *seconds > 0.0);
+                    let runs = PastRuns { together: tally(&together), alone: tally(&alone), seconds };
+                    known.insert(test, runs);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(tests.iter().map(|test| known.get(test).copied().unwrap_or_default()).collect())
     }
 
     /// Puts a question about tests, some at a time. `query` is given what to

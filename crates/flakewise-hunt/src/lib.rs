@@ -1,8 +1,12 @@
 //! Finds the flaky tests of a suite on a budget.
 //!
-//! [`Planner`] says which test to run next and what is probably still hidden.
+//! [`hunt`] runs a suite and then single tests, side by side, as [`Planner`]
+//! says; [`Planner`] says which test to run next and what is probably still hidden.
 //! It is pure: the same answers to the same observations and seed.
 
+mod hunt;
 mod plan;
+mod shard;
 
-pub use plan::{Candidate, Hidden, Planner};
+pub use hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, hunt};
+pub use plan::{Candidate, Planner};

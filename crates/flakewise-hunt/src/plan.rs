@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use flakewise_model::Hidden;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -28,17 +29,6 @@ pub struct Candidate {
     pub failed: u32,
 }
 
-/// How many flaky tests are probably still hidden.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hidden {
-    /// Expected.
-    pub expected: f64,
-    /// With a chance of 90 %, no fewer than this.
-    pub low: u32,
-    /// And no more than this.
-    pub high: u32,
-}
-
 /// Chooses the runs of a hunt.
 #[derive(Clone, Debug)]
 pub struct Planner {
@@ -52,6 +42,7 @@ struct Test {
     candidate: Candidate,
     log_odds: f64,
     under_way: u32,
+    retired: bool,
     measured: u32,
     edition: u32,
     tie: u64,
@@ -74,7 +65,15 @@ impl Planner {
             .map(|candidate| {
                 let risk = candidate.risk.clamp(1e-6, 1.0 - 1e-6);
                 let log_odds = (risk / (1.0 - risk)).ln();
-                Test { candidate, log_odds, under_way: 0, measured: 0, edition: 0, tie: random.random() }
+                Test {
+                    candidate,
+                    log_odds,
+                    under_way: 0,
+                    retired: false,
+                    measured: 0,
+                    edition: 0,
+                    tie: random.random(),
+                }
             })
             .collect();
         let mut planner = Self { tests, queue: BinaryHeap::new() };
@@ -119,6 +118,12 @@ impl Planner {
     /// A run under way ended without an outcome.
     pub fn abandon(&mut self, test: usize) {
         self.tests[test].under_way = self.tests[test].under_way.saturating_sub(1);
+        self.push(test);
+    }
+
+    /// A test will not be run any more.
+    pub fn retire(&mut self, test: usize) {
+        self.tests[test].retired = true;
         self.push(test);
     }
 
@@ -174,7 +179,7 @@ impl Planner {
 
     fn push(&mut self, test: usize) {
         self.tests[test].edition += 1;
-        if self.is_found(test) {
+        if self.is_found(test) || self.tests[test].retired {
             return;
         }
         let known = &self.tests[test];

@@ -134,11 +134,13 @@ pub enum FindingKind {
     FailedInRun,
     /// A test that is likely flaky by its source.
     FlakyRisk,
+    /// A test that a hunt has seen pass and fail.
+    FoundByHunt,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::FlakyByHistory, Self::FailedInRun, Self::FlakyRisk];
+    pub const ALL: [Self; 4] = [Self::FlakyByHistory, Self::FailedInRun, Self::FlakyRisk, Self::FoundByHunt];
 
     /// The stable name, which reads well after "allow".
     pub fn name(self) -> &'static str {
@@ -146,6 +148,7 @@ impl FindingKind {
             Self::FlakyByHistory => "flaky-by-history",
             Self::FailedInRun => "failed-in-run",
             Self::FlakyRisk => "flaky-risk",
+            Self::FoundByHunt => "found-by-hunt",
         }
     }
 }

@@ -10,6 +10,7 @@ mod batch;
 mod escape;
 mod finding;
 mod fingerprint;
+mod hunt;
 mod outcome;
 mod past;
 mod probability;
@@ -26,8 +27,9 @@ pub use finding::{
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,
 };
 pub use fingerprint::{Fingerprint, normalise};
+pub use hunt::{Cleared, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Shard, highest_rate};
 pub use outcome::{Outcome, UnknownName};
-pub use past::{OutcomesAt, PastFailures};
+pub use past::{OutcomesAt, PastFailures, PastRuns, Tally};
 pub use probability::{Interval, Probability};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};

@@ -68,3 +68,44 @@ impl OutcomesAt {
         Self { test, passed: 0, failed: 0, last_seen: None }
     }
 }
+
+/// How often a test passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Passes.
+    pub passed: u64,
+    /// Failures.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Takes in one more.
+    pub fn add(&mut self, failed: bool) {
+        if failed {
+            self.failed += 1;
+        } else {
+            self.passed += 1;
+        }
+    }
+
+    /// Both together.
+    pub fn runs(self) -> u64 {
+        self.passed + self.failed
+    }
+
+    /// Whether there are some of each.
+    pub fn is_mixed(self) -> bool {
+        self.passed > 0 && self.failed > 0
+    }
+}
+
+/// What earlier runs of the same code showed of a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PastRuns {
+    /// With other tests, in one process.
+    pub together: Tally,
+    /// In processes of its own.
+    pub alone: Tally,
+    /// How long it takes, in seconds; none if nobody says so.
+    pub seconds: Option<f64>,
+}

@@ -8,6 +8,7 @@
 //! Text carries ANSI styles; the caller strips them where they are not wanted.
 //! Everything is understandable without them.
 
+mod hunt;
 mod json;
 mod markdown;
 mod risk;
@@ -18,6 +19,7 @@ mod text;
 mod words;
 mod workflow;
 
+pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;
 pub use risk::{

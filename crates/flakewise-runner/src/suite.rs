@@ -226,30 +226,37 @@ impl Suite {
         let mut mains = self.peers.iter().filter(|(_, peer)| peer.role == Role::Main);
         self.run.direct = mains.all(|(_, peer)| peer.pid == self.command);
         self.sweep();
-        for session in 0..self.sessions.len() {
-            self.go_on(session, director)?;
-        }
-        self.sweep();
+        // What a process did not reach because it died.
+        self.run_rest(director, |_| true)?;
         Ok(self.run.clone())
     }
 
-    /// Runs what a session did not reach because its process died.
-    fn go_on(&mut self, session: usize, director: &mut dyn Director) -> Result<(), RunnerError> {
-        loop {
-            let state = &self.sessions[session];
-            let rest: Vec<u32> =
-                (0_u32..).zip(&state.done).filter(|(_, done)| !**done).map(|(n, _)| n).collect();
-            if state.over || rest.is_empty() || !director.goes_on() {
-                return Ok(());
-            }
-            let before = rest.len();
-            self.continue_suite(session, rest, director)?;
-            self.sweep();
-            let after = self.sessions[session].done.iter().filter(|done| !**done).count();
-            if after == before {
-                return Ok(());
+    /// Runs tests that have no result yet, one after another in a process of
+    /// their own, and in another one should that die.
+    pub fn run_rest(
+        &mut self,
+        director: &mut dyn Director,
+        wanted: impl Fn(TestKey) -> bool,
+    ) -> Result<(), RunnerError> {
+        for session in (0_u32..).take(self.sessions.len()) {
+            let mut before = usize::MAX;
+            loop {
+                let state = &self.sessions[session as usize];
+                let rest: Vec<u32> = (0_u32..)
+                    .zip(&state.done)
+                    .filter(|&(number, done)| !done && wanted(TestKey { session, number }))
+                    .map(|(number, _)| number)
+                    .collect();
+                if state.over || rest.is_empty() || rest.len() == before || !director.goes_on() {
+                    break;
+                }
+                before = rest.len();
+                self.continue_suite(session as usize, rest, director)?;
+                self.sweep();
             }
         }
+        self.sweep();
+        Ok(())
     }
 
     /// All tests that were found.
@@ -269,6 +276,11 @@ impl Suite {
     /// The file a test is in, if its name leads to one.
     pub fn test_file(&self, test: TestKey) -> Option<std::path::PathBuf> {
         self.sessions[test.session as usize].file_of(self.name(test))
+    }
+
+    /// The folder that names of tests of the first session are relative to.
+    pub fn root(&self) -> &std::path::Path {
+        std::path::Path::new(self.sessions.first().map_or("", |session| &session.root))
     }
 
     /// A test's id.
@@ -503,7 +515,6 @@ impl Suite {
                 if director.runs() {
                     self.tell(place, &ToAgent::Go);
                 } else {
-                    self.sessions[session].over = true;
                     self.tell(place, &ToAgent::Finish);
                 }
             }

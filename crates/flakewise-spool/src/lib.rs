@@ -8,6 +8,7 @@
 //!
 //! Sending is at least once from here; the history makes it exactly once.
 
+mod journal;
 mod wire;
 
 use std::fs::File;
@@ -15,6 +16,8 @@ use std::io::{BufRead as _, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use flakewise_model::Batch;
+
+pub use journal::Journal;
 
 /// How batches that wait are named.
 const EXTENSION: &str = "batch.jsonl";
@@ -92,6 +95,10 @@ impl Spool {
 
     /// The files of all batches that wait, in a stable order.
     pub fn waiting(&self) -> Result<Vec<PathBuf>, SpoolError> {
+        self.files(EXTENSION)
+    }
+
+    fn files(&self, extension: &str) -> Result<Vec<PathBuf>, SpoolError> {
         let failed = |source| SpoolError::Io { path: self.folder.clone(), source };
         let entries = match std::fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -101,7 +108,7 @@ impl Spool {
         let mut paths = Vec::new();
         for entry in entries {
             let path = entry.map_err(failed)?.path();
-            if path.to_string_lossy().ends_with(EXTENSION) {
+            if path.to_string_lossy().ends_with(extension) {
                 paths.push(path);
             }
         }

@@ -154,6 +154,33 @@ fn attempt_line(attempt: &Attempt) -> AttemptLine {
     }
 }
 
+/// The line of one attempt.
+pub(crate) fn attempt_text(attempt: &Attempt) -> String {
+    let text = serde_json::to_string(&attempt_line(attempt)).expect("lines have string keys");
+    text + "\n"
+}
+
+/// Reads the lines of a journal: a batch of one report, and after it as many
+/// attempts as were written whole.
+pub(crate) fn read_journal(
+    mut lines: impl Iterator<Item = std::io::Result<String>>,
+) -> Result<Spooled, String> {
+    let mut spooled = read(lines.by_ref().take(2))?;
+    let run = Arc::clone(&spooled.batch.run);
+    let report = spooled.batch.reports.first_mut().ok_or("it has no report")?;
+    for text in lines {
+        let Some(attempt) = text
+            .ok()
+            .and_then(|text| parse::<AttemptLine>(0, &text).ok())
+            .and_then(|line| attempt(line, &run).ok())
+        else {
+            break;
+        };
+        report.attempts.push(attempt);
+    }
+    Ok(spooled)
+}
+
 /// Reads a file's lines. The error is a reason, without the file's name.
 pub(crate) fn read(lines: impl Iterator<Item = std::io::Result<String>>) -> Result<Spooled, String> {
     let mut lines = lines.zip(1..).map(|(line, number)| match line {

@@ -16,6 +16,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
         the JUnit reports your runner writes. Either way it keeps a history, as an open\n\
         table in a folder or a bucket, and tells from it which tests are flaky over time.\n\n  \
         flakewise run -- pytest          run tests, say what failures are due to\n  \
+        flakewise hunt -- pytest         run single tests again until flaky ones show\n  \
         flakewise ingest build/reports   take in what a run reported\n  \
         flakewise report                 the flaky tests, the costliest first\n  \
         flakewise show test_total        one test's past, and the evidence\n  \
@@ -38,6 +39,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArguments>),
+    Hunt(Box<HuntArguments>),
     Ingest(IngestArguments),
     Predict(PredictArguments),
     Train(TrainArguments),
@@ -189,6 +191,80 @@ pub(crate) struct RunArguments {
     /// How to print the verdicts; unless as text, your command prints to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
     pub(crate) format: RunFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Find the flaky tests of a suite on a budget",
+    long_about = "Find the flaky tests of a suite on a budget.\n\n\
+        Runs the suite once, and then single tests again and again, each in a process of its\n\
+        own: next is always the test that is most likely to show both outcomes, per second of\n\
+        its run time. What is likely comes from the tests' source, from the history and from\n\
+        what other tests of the class have shown.\n\n\
+        It ends when its time is over, or when enough is known, and says which tests passed\n\
+        and failed on the same code, how often the others ran without a surprise, and how\n\
+        many flaky tests are probably still hidden.\n\n\
+        Every run goes to the history: the next hunt on the same commit goes on from there.\n\
+        Machines that share a history share a hunt with `--shard`.",
+    after_help = "Examples:\n  \
+        flakewise hunt -- pytest\n  \
+        flakewise hunt --budget 30m --hidden 0.5 -- python -m pytest tests\n  \
+        flakewise hunt --shard 2/4 --store s3://acme-tests/history -- pytest"
+)]
+pub(crate) struct HuntArguments {
+    /// The command that runs the tests, best after `--`
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+
+    /// Stop after this time, such as `90s` or `30m`
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration, help_heading = "End")]
+    pub(crate) budget: Duration,
+
+    /// Stop when every test is so surely not flaky, such as 0.99
+    #[arg(long, value_name = "P", value_parser = confidence, help_heading = "End")]
+    pub(crate) confidence: Option<f64>,
+
+    /// Stop when fewer flaky tests than this are expected to be hidden
+    #[arg(long, value_name = "N", value_parser = positive, help_heading = "End")]
+    pub(crate) hidden: Option<f64>,
+
+    /// Tests to run side by side; as many as there are cores by default
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
+
+    /// Hunt only this part of the tests, such as `2/4`
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(crate) shard: Option<flakewise_model::Shard>,
+
+    /// Stop a test that takes longer than this
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub(crate) test_timeout: Duration,
+
+    /// Model to judge tests by before they run; the project's own or the one that ships by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: Option<PathBuf>,
+
+    /// Where randomness comes from; a new one each time by default
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+
+    /// Keep nothing of this hunt
+    #[arg(long)]
+    pub(crate) no_store: bool,
+
+    #[command(flatten)]
+    pub(crate) context: ContextArguments,
+
+    /// Folder for what is on its way to the history
+    #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL", default_value = ".flakewise/spool")]
+    pub(crate) spool: PathBuf,
+
+    /// How to print what was found; unless as text, your command prints to stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: SummaryFormat,
 }
 
 #[derive(Debug, Args)]
@@ -573,6 +649,22 @@ fn confidence(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "it must be from 0.5 to below 1".to_owned())
 }
 
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value > 0.0)
+        .ok_or_else(|| "it must be a number above 0".to_owned())
+}
+
+/// `2/4`: the second part of four.
+fn shard(text: &str) -> Result<flakewise_model::Shard, String> {
+    let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((number, of)) if number >= 1 && number <= of => Ok(flakewise_model::Shard { number, of }),
+        _ => Err("it must look like `2/4`, from 1/4 to 4/4".to_owned()),
+    }
+}
+
 fn share(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
@@ -623,6 +715,12 @@ mod tests {
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert!(duration("0s").is_err() && duration("5 weeks").is_err() && duration("1e300h").is_err());
+    }
+
+    #[test]
+    fn parts_are_counted_from_one() {
+        assert_eq!(shard("2/4"), Ok(flakewise_model::Shard { number: 2, of: 4 }));
+        assert!(shard("0/4").is_err() && shard("5/4").is_err() && shard("2").is_err());
     }
 
     fn check_line(help: &str, place: &str) {

@@ -29,7 +29,7 @@ pub(crate) struct Sender {
     pub(crate) history: flakewise_history::History,
     pub(crate) store: String,
     pub(crate) project: String,
-    spool: Spool,
+    pub(crate) spool: Spool,
 }
 
 impl Sender {
@@ -58,6 +58,7 @@ impl Sender {
         delivery: &mut Delivery,
         printer: &Printer,
     ) -> Result<(), ExpectedError> {
+        self.spool.recover()?;
         for path in self.spool.waiting()? {
             let spooled = match self.spool.read(&path) {
                 Ok(spooled) => spooled,

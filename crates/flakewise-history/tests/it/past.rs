@@ -1,5 +1,5 @@
 use flakewise_model::Outcome::{Failed, Passed, Skipped};
-use flakewise_model::{Batch, Fingerprint, OutcomesAt, PastFailures, Phase, Variant};
+use flakewise_model::{Batch, Fingerprint, OutcomesAt, PastFailures, PastRuns, Phase, Tally, Variant};
 use flakewise_testkit::{BatchBuilder, at, test_id};
 
 use crate::scratch;
@@ -159,4 +159,26 @@ fn many_tests_are_asked_for_at_once_and_answered_in_order() {
             (test, there, there)
         );
     }
+}
+
+#[test]
+fn runs_alone_are_told_from_runs_with_others() {
+    let (_folder, history) = scratch();
+    let run = BatchBuilder::new("r1", "c1", 0)
+        .bystanders(10)
+        .attempt("test_x", Passed)
+        .phase(Phase::Postpone, "test_x", Failed)
+        .phase(Phase::Fork, "test_x", Failed)
+        .phase(Phase::Fork, "test_x", Failed)
+        .phase(Phase::Fresh, "test_x", Passed)
+        .build();
+    let variant = run.run.variant.clone();
+    history.append(&[run]).expect("written");
+    let tests = [test_id("test_y"), test_id("test_x")];
+    let runs = history.runs_at(&tests, "c1", &variant).expect("readable");
+    assert_eq!(runs[0], PastRuns::default());
+    assert_eq!(runs[1].together, Tally { passed: 1, failed: 1 });
+    assert_eq!(runs[1].alone, Tally { passed: 1, failed: 2 });
+    let elsewhere = history.runs_at(&tests, "c2", &variant).expect("readable");
+    assert_eq!(elsewhere[1], PastRuns::default());
 }

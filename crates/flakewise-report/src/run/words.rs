@@ -412,12 +412,12 @@ pub(super) fn name(failure: &TestFailure) -> String {
 }
 
 /// A test by the name its runner has for it.
-pub(super) fn test(name: &str) -> String {
+pub(crate) fn test(name: &str) -> String {
     cut(clean(name), NAME)
 }
 
 /// What went wrong in a failure, in one line that begins with a word.
-pub(super) fn what(kind: Option<&str>, message: &str, width: usize) -> String {
+pub(crate) fn what(kind: Option<&str>, message: &str, width: usize) -> String {
     let kind = kind.map(str::trim).filter(|kind| !kind.is_empty());
     let line = cut(clean(&failure_line(kind, message, width)), 2 * width);
     // In a log, a line of odd beginnings may be a command to the CI system.

@@ -2,6 +2,7 @@
 
 mod debug;
 mod eval;
+mod hunt;
 mod ingest;
 #[cfg(feature = "history")]
 mod maintain;
@@ -24,6 +25,7 @@ use crate::printer::Printer;
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::ExitCode, ExpectedError> {
     let code: Result<ExitCode, ExpectedError> = match command {
         Command::Run(arguments) => return run::run(&arguments, printer),
+        Command::Hunt(arguments) => hunt::hunt(&arguments, printer),
         Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         Command::Predict(arguments) => predict::predict(&arguments, printer),

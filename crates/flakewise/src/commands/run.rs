@@ -133,7 +133,7 @@ fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
 
 /// A hash seed that Python takes, from ours. Nought would switch hashing by
 /// seed off.
-fn hash_seed(seed: u64) -> u32 {
+pub(super) fn hash_seed(seed: u64) -> u32 {
     u32::try_from(seed % u64::from(u32::MAX)).unwrap_or_default().max(1)
 }
 
@@ -150,7 +150,7 @@ fn discover_change(
 }
 
 /// Versions of the language are variants: what fails on one may pass on another.
-fn variant(given: &Variant, versions: Option<Versions<'_>>) -> Variant {
+pub(super) fn variant(given: &Variant, versions: Option<Versions<'_>>) -> Variant {
     let Some(versions) = versions.filter(|versions| versions.runner == "pytest") else {
         return given.clone();
     };

@@ -4,10 +4,11 @@ mod cache;
 mod judged;
 mod threshold;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use flakewise_model::TestId;
 use flakewise_predict::Familiarity;
 use flakewise_report::{
     Risk, RiskReport, RiskScope, Threshold, risk_github, risk_json, risk_sarif, risk_text,
@@ -66,6 +67,24 @@ pub(crate) fn predict(arguments: &PredictArguments, printer: &Printer) -> Result
     print(arguments.format, &report, printer)?;
     let rejects = |risk: &Risk| arguments.fail_above.is_some_and(|limit| risk.risk.get() > limit);
     Ok(if report.risks.iter().any(rejects) { ExitCode::Rejected } else { ExitCode::Success })
+}
+
+/// The risk of every test in some files below a folder, by its id.
+pub(crate) fn risks(
+    root: &Path,
+    files: &BTreeSet<String>,
+    project: &str,
+    loaded: LoadedModel,
+    printer: &Printer,
+) -> HashMap<TestId, f64> {
+    let asked = files.iter().filter_map(|path| {
+        let language = Language::of_path(path)?;
+        Some(AskedFile { source: SourcePath { path: path.clone(), language }, changed: None })
+    });
+    let asked: Vec<AskedFile> = asked.collect();
+    let oracle = Oracle { root, project: project.to_owned(), loaded };
+    let judged = oracle.judge_all(&asked, printer).into_iter().flat_map(|file| file.tests);
+    judged.map(|test| (test.risk.test, test.risk.risk.get())).collect()
 }
 
 /// A file to judge.

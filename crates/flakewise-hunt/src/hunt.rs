@@ -1,0 +1,588 @@
+//! A hunt on a live suite: the suite once, then what the planner says.
+//!
+//! A test that has shown both outcomes is found, and run on with nothing beside
+//! it until it is known whether it needs no other test to fail.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flakewise_model::{
+    Attempt, Cleared, Failure, FindingId, FindingKind, FlakeRate, FoundKind, FoundTest, HuntEnd, HuntReport,
+    Notice, Outcome, PastRuns, Probability, Run, Shard, Tally, TestId,
+};
+use flakewise_runner::{
+    Director, Execution, Forks, FreshOptions, Place, RunnerError, Suite, TestKey, Versions,
+};
+
+use crate::shard::is_in_shard;
+use crate::{Candidate, Planner};
+
+/// What a hunt is to do.
+#[derive(Clone, Debug)]
+pub struct HuntSettings {
+    /// When it ends at the latest.
+    pub deadline: Instant,
+    /// It ends when no test is flaky with more than one minus this chance.
+    pub confidence: Option<f64>,
+    /// It ends when fewer flaky tests than this are expected to be hidden.
+    pub hidden: Option<f64>,
+    /// How many tests run side by side.
+    pub jobs: usize,
+    /// The part of the tests to hunt.
+    pub shard: Option<Shard>,
+    /// Where randomness comes from.
+    pub seed: u64,
+}
+
+/// What is known from elsewhere, and where to put what is learnt.
+pub trait Knowledge {
+    /// The chance that each test is flaky, before anything ran. Their files are
+    /// below a folder.
+    fn risks(&mut self, tests: &[TestId], root: &Path) -> Vec<f64>;
+    /// What earlier runs of the same code showed.
+    fn past(&mut self, tests: &[TestId], run: &Run) -> Vec<PastRuns>;
+    /// Remembers an attempt.
+    fn remember(&mut self, attempt: Attempt);
+}
+
+/// How far a hunt is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HuntProgress {
+    /// The suite runs once.
+    Suite {
+        /// Tests that ended.
+        done: u64,
+        /// Tests in all.
+        tests: u64,
+    },
+    /// Tests are run again.
+    Hunting {
+        /// Executions so far.
+        executions: u64,
+        /// Flaky tests found.
+        found: u64,
+        /// Flaky tests expected to be hidden.
+        hidden: f64,
+    },
+}
+
+/// What a hunt is done with.
+pub struct HuntContext<'a> {
+    /// What to do.
+    pub settings: &'a HuntSettings,
+    /// Makes the run, once the versions of the runner are known.
+    pub run: &'a dyn Fn(Option<Versions<'_>>) -> Run,
+    /// The command, for people.
+    pub command: Vec<String>,
+    /// What is known from elsewhere.
+    pub knowledge: &'a mut dyn Knowledge,
+    /// Told how far we are.
+    pub progress: &'a dyn Fn(HuntProgress),
+}
+
+/// A surprise is tried so often at least on its own.
+const LEAST_CONFIRMATIONS: u64 = 10;
+/// And so often at most.
+const MOST_CONFIRMATIONS: u64 = 200;
+/// A test that could not be run so often is left alone.
+const MOST_TROUBLE: u32 = 3;
+/// What a process costs besides its test, until it has been measured.
+const PROCESS_SECONDS: f64 = 0.005;
+/// How often conditions over all tests are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Hunts for the flaky tests of a suite.
+pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntReport, RunnerError> {
+    let began = Instant::now();
+    // The suite's own process only collects: what it would leave behind must
+    // not be shared by all that follows.
+    let collected = suite.run(&mut Collect)?;
+    let run = Arc::new((context.run)(suite.versions()));
+    let mut notices: Vec<Notice> = collected
+        .notices
+        .into_iter()
+        .map(|notice| Notice { text: notice.text, warning: notice.warning })
+        .collect();
+    for error in &collected.collect_errors {
+        let text = format!("`{}` could not be collected: its tests are not hunted", error.name);
+        notices.push(Notice { text, warning: true });
+    }
+    let shard = context.settings.shard;
+    let wanted = suite.tests().into_iter().filter(|test| is_in_shard(suite.name(*test), shard));
+    let keys: Vec<TestKey> = wanted.collect();
+    let ids: Vec<TestId> = keys.iter().map(|key| suite.test_id(*key)).collect();
+    let past = context.knowledge.past(&ids, &run);
+    let risks = context.knowledge.risks(&ids, suite.root());
+    let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
+    let first = hunter.suite_once(suite);
+    let ended = match first {
+        Ok(()) => hunter.run_alone(suite),
+        Err(error) => Err(error),
+    };
+    match ended {
+        Ok(()) => {}
+        // What is known so far is worth telling.
+        Err(RunnerError::Interrupted { .. }) => hunter.end = Some(HuntEnd::Interrupted),
+        Err(error) => return Err(error),
+    }
+    notices.append(&mut hunter.notices);
+    Ok(hunter.report(notices, began.elapsed()))
+}
+
+/// Finds the tests and runs none.
+struct Collect;
+
+impl Director for Collect {
+    fn collected(&mut self, _: u32, _: &[String]) {}
+    fn runs(&mut self) -> bool {
+        false
+    }
+    fn ended(&mut self, _: &Execution) {}
+    fn again(&mut self, _: &Execution) -> bool {
+        false
+    }
+    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
+        Vec::new()
+    }
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
+
+struct Prey {
+    key: TestKey,
+    id: TestId,
+    name: String,
+    risk: f64,
+    seconds: Option<f64>,
+    /// In the suite.
+    together: Tally,
+    /// In a process of its own, with nothing beside it that is known of.
+    solo: Tally,
+    /// In a process of its own, with others beside it.
+    beside: Tally,
+    skipped: bool,
+    attempts: u32,
+    trouble: u32,
+    failure: Option<Failure>,
+    place: Option<(String, u32)>,
+    found_after: Option<u64>,
+}
+
+impl Prey {
+    fn alone(&self) -> Tally {
+        Tally { passed: self.solo.passed + self.beside.passed, failed: self.solo.failed + self.beside.failed }
+    }
+
+    fn is_found(&self) -> bool {
+        let alone = self.alone();
+        self.together.passed + alone.passed > 0 && self.together.failed + alone.failed > 0
+    }
+
+    /// How often a surprise is tried on its own before it is said to need other
+    /// tests: so often that a failure at the rate seen would show, with a chance
+    /// of 95 %.
+    fn confirmations(&self) -> u64 {
+        if !self.beside.is_mixed() {
+            return LEAST_CONFIRMATIONS;
+        }
+        let rarer = self.beside.passed.min(self.beside.failed) as f64;
+        let rate = rarer / self.beside.runs() as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the limits")]
+        let runs = (0.05_f64.ln() / (-rate).ln_1p()).ceil() as u64;
+        runs.clamp(LEAST_CONFIRMATIONS, MOST_CONFIRMATIONS)
+    }
+
+    /// Whether it is found, and not yet known what it needs to fail.
+    fn is_open(&self) -> bool {
+        self.is_found()
+            && !self.solo.is_mixed()
+            && !self.together.is_mixed()
+            && self.trouble < MOST_TROUBLE
+            && self.solo.runs() < self.confirmations()
+    }
+
+    fn kind(&self) -> FoundKind {
+        if self.solo.is_mixed() {
+            FoundKind::Alone
+        } else if self.together.is_mixed() {
+            FoundKind::Together
+        } else if self.beside.is_mixed() || (self.solo.failed == 0 && self.beside.failed > 0) {
+            FoundKind::Beside
+        } else if self.together.failed > 0 {
+            FoundKind::PassesAlone
+        } else {
+            FoundKind::FailsAlone
+        }
+    }
+}
+
+struct Hunter<'a, 'b> {
+    context: &'a mut HuntContext<'b>,
+    run: Arc<Run>,
+    /// The folder that names of tests are relative to.
+    root: PathBuf,
+    prey: Vec<Prey>,
+    places: HashMap<TestKey, usize>,
+    planner: Option<Planner>,
+    /// Tests to run on with nothing beside them.
+    open: VecDeque<usize>,
+    is_solo: bool,
+    under_way: usize,
+    executions: u64,
+    suite_done: u64,
+    known: u64,
+    looked: Instant,
+    end: Option<HuntEnd>,
+    notices: Vec<Notice>,
+}
+
+impl<'a, 'b> Hunter<'a, 'b> {
+    fn new(
+        suite: &Suite,
+        context: &'a mut HuntContext<'b>,
+        run: Arc<Run>,
+        keys: &[TestKey],
+        ids: Vec<TestId>,
+        past: &[PastRuns],
+        risks: Vec<f64>,
+    ) -> Self {
+        let prey: Vec<Prey> = keys
+            .iter()
+            .zip(ids)
+            .zip(past.iter().zip(risks))
+            .map(|((&key, id), (past, risk))| Prey {
+                key,
+                id,
+                name: suite.name(key).to_owned(),
+                risk,
+                seconds: past.seconds,
+                together: past.together,
+                solo: past.alone,
+                beside: Tally::default(),
+                skipped: false,
+                attempts: 0,
+                trouble: 0,
+                failure: None,
+                place: None,
+                found_after: None,
+            })
+            .collect();
+        let known = past.iter().map(|past| past.together.runs() + past.alone.runs()).sum();
+        Self {
+            context,
+            run,
+            root: suite.root().to_owned(),
+            places: keys.iter().enumerate().map(|(place, key)| (*key, place)).collect(),
+            prey,
+            planner: None,
+            open: VecDeque::new(),
+            is_solo: false,
+            under_way: 0,
+            executions: 0,
+            suite_done: 0,
+            known,
+            looked: Instant::now(),
+            end: None,
+            notices: Vec::new(),
+        }
+    }
+
+    /// The suite, once, unless all its tests are known: what it takes, and what
+    /// fails already.
+    fn suite_once(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
+        let is_new = |prey: &Prey| prey.together.runs() + prey.solo.runs() == 0;
+        let new: Vec<TestKey> = self.prey.iter().filter(|prey| is_new(prey)).map(|prey| prey.key).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        suite.run_rest(self, |test| new.binary_search(&test).is_ok())
+    }
+
+    /// What the planner says, until it is enough.
+    fn run_alone(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
+        self.planner = Some(Planner::new(self.candidates(), self.context.settings.seed));
+        let found = (0..self.prey.len()).filter(|&place| self.prey[place].is_open());
+        self.open = found.collect();
+        let jobs = self.context.settings.jobs;
+        let sessions: Vec<u32> = self.prey.iter().map(|prey| prey.key.session).collect();
+        let forks = sessions.iter().all(|session| suite.can_fork(*session));
+        while self.end.is_none() {
+            self.is_solo = !self.open.is_empty() || jobs == 1;
+            if forks {
+                suite.fork_many(if self.is_solo { 1 } else { jobs }, self)?;
+            } else {
+                self.run_fresh(suite)?;
+            }
+            if self.open.is_empty() && self.end.is_none() {
+                self.end = Some(HuntEnd::Exhausted);
+            }
+        }
+        Ok(())
+    }
+
+    /// In new processes, one at a time, where nothing can be forked.
+    fn run_fresh(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
+        self.is_solo = true;
+        while let Some(test) = self.next() {
+            let options = FreshOptions { hash_seed: suite.hash_seed(), ..FreshOptions::default() };
+            let run = suite.fresh(test, &options)?;
+            Forks::ended(self, test, run.execution);
+        }
+        Ok(())
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        let mut number = |text| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(text).or_insert(next)
+        };
+        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let candidates = self.prey.iter().map(|prey| {
+            let plain = prey.name.split('[').next().unwrap_or(&prey.name);
+            let alone = prey.alone();
+            Candidate {
+                risk: prey.risk,
+                class: number(plain.rsplit_once("::").map_or(plain, |(class, _)| class)),
+                module: number(plain.split("::").next().unwrap_or(plain)),
+                seconds: prey.seconds.unwrap_or(0.0) + PROCESS_SECONDS,
+                passed: count(prey.together.passed + alone.passed),
+                failed: count(prey.together.failed + alone.failed),
+            }
+        });
+        candidates.collect()
+    }
+
+    /// Whether to go on, as far as one can tell at once; looks at all tests now
+    /// and then.
+    fn goes_on(&mut self) -> bool {
+        let settings = self.context.settings;
+        if self.end.is_some() {
+            return false;
+        }
+        if Instant::now() >= settings.deadline {
+            self.end = Some(HuntEnd::Budget);
+            return false;
+        }
+        let Some(planner) = &self.planner else { return true };
+        if self.looked.elapsed() < LOOK_INTERVAL {
+            return true;
+        }
+        self.looked = Instant::now();
+        let hidden = planner.hidden().expected;
+        let found = self.prey.iter().filter(|prey| prey.is_found()).count() as u64;
+        (self.context.progress)(HuntProgress::Hunting { executions: self.executions, found, hidden });
+        if settings.hidden.is_some_and(|bound| hidden < bound) {
+            self.end = Some(HuntEnd::Hidden);
+        } else if let Some(confidence) = settings.confidence {
+            let unsure =
+                |&place: &usize| !planner.is_found(place) && planner.chance(place) > 1.0 - confidence;
+            if !(0..self.prey.len()).filter(|&place| !self.prey[place].skipped).any(|place| unsure(&place)) {
+                self.end = Some(HuntEnd::Confidence);
+            }
+        }
+        self.end.is_none()
+    }
+
+    fn remember(&mut self, place: usize, execution: &Execution) {
+        let prey = &mut self.prey[place];
+        prey.attempts += 1;
+        let attempt = Attempt {
+            test: prey.id.clone(),
+            run: Arc::clone(&self.run),
+            phase: execution.phase,
+            number: prey.attempts,
+            outcome: execution.outcome,
+            duration: execution.duration,
+            started: Some(execution.started),
+            worker: Some(execution.worker.as_str().into()),
+            position: Some(execution.position),
+            failure: execution.failure.clone().map(Box::new),
+        };
+        self.context.knowledge.remember(attempt);
+        if execution.outcome.is_failure() && prey.failure.is_none() {
+            prey.failure.clone_from(&execution.failure);
+            let inside = |place: &Place| {
+                let path = Path::new(&place.file);
+                path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+            };
+            prey.place = execution.place.as_ref().map(|place| (inside(place), place.line));
+        }
+    }
+
+    /// Nothing more can be learnt of a test.
+    fn give_up(&mut self, place: usize) {
+        if let Some(planner) = &mut self.planner {
+            planner.retire(place);
+        }
+    }
+
+    fn report(self, notices: Vec<Notice>, duration: Duration) -> HuntReport {
+        let mut found = Vec::new();
+        let mut always_fail = Vec::new();
+        let mut clean = Vec::new();
+        let mut skipped = 0;
+        for prey in self.prey {
+            let alone = prey.alone();
+            if prey.skipped {
+                skipped += 1;
+            } else if prey.is_found() {
+                found.push(FoundTest {
+                    id: FindingId::of(FindingKind::FoundByHunt, &prey.id),
+                    kind: prey.kind(),
+                    alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },
+                    test: prey.id,
+                    name: prey.name,
+                    failure: prey.failure,
+                    place: prey.place,
+                    risk: Probability::clamped(prey.risk),
+                    after: prey.found_after.unwrap_or(0),
+                });
+            } else if prey.together.failed + alone.failed > 0 {
+                always_fail.push(prey.id);
+            } else {
+                clean.push(alone.runs());
+            }
+        }
+        found.sort_by(|left, right| {
+            let rate = |test: &FoundTest| test.alone.rate().get();
+            rate(right).total_cmp(&rate(left)).then_with(|| left.name.cmp(&right.name))
+        });
+        clean.sort_unstable();
+        let hidden = self.planner.as_ref().map(Planner::hidden);
+        HuntReport {
+            run: self.run,
+            command: self.context.command.clone(),
+            seed: self.context.settings.seed,
+            shard: self.context.settings.shard,
+            tests: (found.len() + always_fail.len() + clean.len()) as u64,
+            skipped,
+            executions: self.executions,
+            known: self.known,
+            duration,
+            jobs: self.context.settings.jobs,
+            end: self.end.unwrap_or(HuntEnd::Exhausted),
+            found,
+            always_fail,
+            cleared: Cleared {
+                tests: clean.len() as u64,
+                fewest_runs: clean.first().copied().unwrap_or(0),
+                median_runs: clean.get(clean.len() / 2).copied().unwrap_or(0),
+            },
+            hidden,
+            notices,
+        }
+    }
+}
+
+/// The suite, once.
+impl Director for Hunter<'_, '_> {
+    fn collected(&mut self, _: u32, _: &[String]) {}
+
+    fn ended(&mut self, execution: &Execution) {
+        let Some(&place) = self.places.get(&execution.test) else { return };
+        self.executions += 1;
+        self.suite_done += 1;
+        self.remember(place, execution);
+        let prey = &mut self.prey[place];
+        if execution.outcome == Outcome::Skipped {
+            prey.skipped = true;
+        } else {
+            prey.together.add(execution.outcome.is_failure());
+            prey.seconds = execution.duration.map(|duration| duration.as_secs_f64());
+        }
+        let tests = self.prey.len() as u64;
+        (self.context.progress)(HuntProgress::Suite { done: self.suite_done, tests });
+    }
+
+    fn again(&mut self, _: &Execution) -> bool {
+        false
+    }
+
+    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn goes_on(&mut self) -> bool {
+        Hunter::goes_on(self)
+    }
+}
+
+/// What follows.
+impl Forks for Hunter<'_, '_> {
+    fn next(&mut self) -> Option<TestKey> {
+        if !self.goes_on() {
+            return None;
+        }
+        while let Some(&place) = self.open.front() {
+            if !self.prey[place].is_open() {
+                self.open.pop_front();
+            } else if self.is_solo {
+                self.under_way += 1;
+                return Some(self.prey[place].key);
+            } else {
+                // Once nothing else runs.
+                return None;
+            }
+        }
+        loop {
+            let place = self.planner.as_mut()?.next_test()?;
+            if self.prey[place].skipped {
+                self.give_up(place);
+                continue;
+            }
+            self.under_way += 1;
+            return Some(self.prey[place].key);
+        }
+    }
+
+    fn ended(&mut self, test: TestKey, result: Result<Execution, String>) {
+        self.under_way = self.under_way.saturating_sub(1);
+        let Some(&place) = self.places.get(&test) else { return };
+        let execution = match result {
+            Ok(execution) => execution,
+            Err(trouble) => {
+                let prey = &mut self.prey[place];
+                prey.trouble += 1;
+                if prey.trouble == MOST_TROUBLE {
+                    let text = format!("`{}` could not be run alone: {trouble}", prey.name);
+                    self.notices.push(Notice { text, warning: true });
+                    self.give_up(place);
+                } else if let Some(planner) = &mut self.planner {
+                    planner.abandon(place);
+                }
+                return;
+            }
+        };
+        self.executions += 1;
+        self.remember(place, &execution);
+        let prey = &mut self.prey[place];
+        if execution.outcome == Outcome::Skipped {
+            // It skips itself alone: there is nothing to find this way.
+            prey.trouble = MOST_TROUBLE;
+            self.give_up(place);
+            return;
+        }
+        let failed = execution.outcome.is_failure();
+        let was_found = prey.is_found();
+        if self.is_solo {
+            prey.solo.add(failed);
+        } else {
+            prey.beside.add(failed);
+        }
+        if prey.is_found() && !was_found {
+            prey.found_after = Some(prey.alone().runs());
+        }
+        if prey.is_open() && !self.open.contains(&place) {
+            self.open.push_back(place);
+        }
+        let taken = execution.cost.map(|cost| cost.wall).or(execution.duration);
+        let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
+        if let Some(planner) = &mut self.planner {
+            planner.record(place, failed, seconds);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a hunt for flaky tests has to say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Failure, FindingId, FlakeRate, Notice, Probability, Run, TestId};
+
+/// Everything there is to say about one hunt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HuntReport {
+    /// The run its attempts belong to.
+    pub run: Arc<Run>,
+    /// The command that runs the tests, as given.
+    pub command: Vec<String>,
+    /// The seed all randomness of ours came from.
+    pub seed: u64,
+    /// Which part of the tests was hunted, if not all.
+    pub shard: Option<Shard>,
+    /// Tests that were hunted.
+    pub tests: u64,
+    /// Tests that were skipped in the suite, and so not hunted.
+    pub skipped: u64,
+    /// Executions of single tests in this hunt.
+    pub executions: u64,
+    /// Executions on the same code that were known before it.
+    pub known: u64,
+    /// How long it took.
+    pub duration: Duration,
+    /// How many tests ran side by side.
+    pub jobs: usize,
+    /// Why it ended.
+    pub end: HuntEnd,
+    /// Tests that both passed and failed on the same code, the most frequent
+    /// failure first.
+    pub found: Vec<FoundTest>,
+    /// Tests that never passed.
+    pub always_fail: Vec<TestId>,
+    /// What the tests that showed no surprise are cleared of.
+    pub cleared: Cleared,
+    /// Flaky tests that are probably still hidden; none if it did not come to
+    /// that.
+    pub hidden: Option<Hidden>,
+    /// Things a person should know about how it was done.
+    pub notices: Vec<Notice>,
+}
+
+/// A part of a hunt that several machines share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+/// Why a hunt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HuntEnd {
+    /// Its time was over.
+    Budget,
+    /// No test is likely enough to be flaky any more.
+    Confidence,
+    /// Few enough flaky tests are probably still hidden.
+    Hidden,
+    /// There is nothing left to run.
+    Exhausted,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+impl HuntEnd {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Confidence => "confidence",
+            Self::Hidden => "hidden",
+            Self::Exhausted => "exhausted",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A test that both passed and failed on the same code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundTest {
+    /// A stable short name.
+    pub id: FindingId,
+    /// The test.
+    pub test: TestId,
+    /// The test as its runner names it on a command line.
+    pub name: String,
+    /// How it showed.
+    pub kind: FoundKind,
+    /// How often it failed alone, and of how many times.
+    pub alone: FlakeRate,
+    /// How it failed; none if it did so before this hunt only.
+    pub failure: Option<Failure>,
+    /// Where it failed: a file of the project and a line.
+    pub place: Option<(String, u32)>,
+    /// The chance that it is flaky, before anything ran.
+    pub risk: Probability,
+    /// Executions of it in this hunt until it was found.
+    pub after: u64,
+}
+
+/// How a test showed that it is flaky.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoundKind {
+    /// Both passed and failed alone.
+    Alone,
+    /// Both passed and failed, but failed only while other tests ran beside it.
+    Beside,
+    /// Both passed and failed with the others, before this hunt.
+    Together,
+    /// Passes with the others and fails alone, every time.
+    FailsAlone,
+    /// Fails with the others and passes alone, every time.
+    PassesAlone,
+}
+
+impl FoundKind {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Beside => "beside",
+            Self::Together => "together",
+            Self::FailsAlone => "fails-alone",
+            Self::PassesAlone => "passes-alone",
+        }
+    }
+}
+
+/// Tests that showed no surprise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// How many.
+    pub tests: u64,
+    /// How often the one with the fewest runs was run alone.
+    pub fewest_runs: u64,
+    /// How often half of them were run at least.
+    pub median_runs: u64,
+}
+
+/// How many flaky tests are probably still hidden.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hidden {
+    /// Expected.
+    pub expected: f64,
+    /// With a chance of 90 %, no fewer than this.
+    pub low: u32,
+    /// And no more than this.
+    pub high: u32,
+}
+
+/// The share of failing runs that a test without a surprise in so many runs
+/// does not exceed, with a chance of 95 %.
+pub fn highest_rate(runs: u64) -> Probability {
+    Probability::clamped(if runs == 0 { 1.0 } else { 1.0 - 0.05_f64.powf(1.0 / runs as f64) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_hundred_clean_runs_rule_out_one_percent() {
+        // The rule of three: 3 / n.
+        assert!((highest_rate(300).get() - 0.00994).abs() < 1e-4);
+        assert!((highest_rate(0).get() - 1.0).abs() < f64::EPSILON);
+        assert!(highest_rate(10).get() > highest_rate(11).get());
+    }
+}

@@ -1,0 +1,7 @@
+//! What a hunt found.
+
+mod json;
+mod text;
+
+pub use json::hunt_json;
+pub use text::hunt_text;

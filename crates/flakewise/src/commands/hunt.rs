@@ -1,0 +1,287 @@
+//! `flakewise hunt`: run single tests again, where it pays, until flaky ones
+//! show.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge};
+use flakewise_model::{Attempt, Batch, PastRuns, ReportBatch, ReportId, Run, RunId, TestId};
+use flakewise_report::{hunt_json, hunt_text, number};
+use flakewise_runner::{RunnerCommand, Suite, SuiteOptions, Versions};
+use flakewise_spool::Journal;
+use indicatif::ProgressBar;
+
+use super::predict;
+use super::run::{hash_seed, variant};
+use crate::args::{HuntArguments, SummaryFormat};
+use crate::context::{Ci, Context, Git, on_ci, project, variable};
+use crate::delivery::{Delivery, Sender};
+use crate::error::ExpectedError;
+use crate::exit_code::ExitCode;
+use crate::printer::Printer;
+use crate::repository::{LoadedModel, Repository};
+
+/// Attempts that are sent together. More would only be a matter of memory.
+const ATTEMPTS_AT_ONCE: usize = 20_000;
+/// The share of flaky tests in public data, for tests whose source says
+/// nothing.
+const BASE_RATE: f64 = 0.037;
+/// A test that has been flaky on other code probably still is.
+const ONCE_FLAKY: f64 = 0.9;
+/// One that failed on other code and passed on some may be.
+const ONCE_FAILED: f64 = 0.3;
+
+pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let began = Instant::now();
+    let Some(command) = RunnerCommand::new(&arguments.command)? else {
+        unreachable!("the argument parser requires a command");
+    };
+    let ci = Ci::detect(&variable);
+    let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
+    let sender =
+        if arguments.no_store { None } else { Some(Sender::new(&arguments.store, &arguments.spool)?) };
+    let model = LoadedModel::find(arguments.model.as_deref(), &Repository::find(&[])?.root)?;
+    let seed = arguments.seed.unwrap_or_else(rand::random);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let settings = HuntSettings {
+        deadline: began + arguments.budget,
+        confidence: arguments.confidence,
+        hidden: arguments.hidden,
+        jobs: arguments.jobs.map_or(cores, usize::from),
+        shard: arguments.shard,
+        seed,
+    };
+    let started = chrono::Utc::now();
+    // A hunt is a run of its own, also within a run of a CI system.
+    let name = format!(
+        "{}/hunt-{}",
+        context.run.clone().unwrap_or_else(|| "local".to_owned()),
+        uuid::Uuid::new_v4().simple()
+    );
+    let make_run = |versions: Option<Versions<'_>>| Run {
+        id: RunId::new(name.as_str()),
+        commit: context.commit.clone(),
+        dirty: context.dirty,
+        branch: context.branch.clone(),
+        variant: variant(&context.variant, versions),
+        provider: context.provider.map(str::to_owned),
+        url: context.url.clone(),
+        started,
+    };
+    let mut memory = Memory {
+        sender: sender.as_ref(),
+        project: project(arguments.store.project.as_deref()),
+        model: Some(model),
+        printer,
+        report: None,
+        trouble: None,
+    };
+    // What a killed hunt left behind is known before this one begins.
+    memory.send_waiting();
+    let bar = RefCell::new(None);
+    let progress = |progress: HuntProgress| show_progress(&bar, progress, printer);
+    let options = SuiteOptions {
+        test_timeout: arguments.test_timeout,
+        hash_seed: hash_seed(seed),
+        output_to_stderr: arguments.format != SummaryFormat::Text,
+        collect_only: false,
+    };
+    let mut suite = Suite::start(&command, options)?;
+    let report = flakewise_hunt::hunt(
+        &mut suite,
+        &mut HuntContext {
+            settings: &settings,
+            run: &make_run,
+            command: command.words(),
+            knowledge: &mut memory,
+            progress: &progress,
+        },
+    );
+    drop(suite);
+    if let Some(bar) = bar.take() {
+        bar.finish_and_clear();
+    }
+    memory.send(true);
+    let report = report?;
+    printer.data(&match arguments.format {
+        SummaryFormat::Text => format!("\n{}", hunt_text(&report)),
+        SummaryFormat::Json => hunt_json(&report),
+    })?;
+    if let Some(trouble) = memory.trouble {
+        printer.warning(&format!("not all of this hunt will be remembered: {trouble}"));
+    }
+    Ok(ExitCode::Success)
+}
+
+fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, printer: &Printer) {
+    let mut bar = bar.borrow_mut();
+    match progress {
+        HuntProgress::Suite { done, tests } => {
+            bar.get_or_insert_with(|| printer.progress(tests, "the suite, once")).set_position(done);
+        }
+        HuntProgress::Hunting { executions, found, hidden } => {
+            if bar.as_ref().is_some_and(|bar| bar.length() != Some(0))
+                && let Some(bar) = bar.take()
+            {
+                bar.finish_and_clear();
+            }
+            bar.get_or_insert_with(|| printer.spinner("hunting")).set_message(format!(
+                "{} runs, {found} flaky found, {hidden:.1} expected to be hidden",
+                number(executions)
+            ));
+        }
+    }
+}
+
+/// What is known of the tests, and where attempts go.
+struct Memory<'a> {
+    sender: Option<&'a Sender>,
+    project: String,
+    /// Until it was asked.
+    model: Option<LoadedModel>,
+    printer: &'a Printer,
+    report: Option<Report>,
+    /// Why something is not remembered.
+    trouble: Option<String>,
+}
+
+/// Attempts on their way to the history.
+struct Report {
+    batch: Batch,
+    /// The same on disk, in case we are killed.
+    journal: Option<Journal>,
+}
+
+impl Memory<'_> {
+    fn send_waiting(&mut self) {
+        let Some(sender) = self.sender else { return };
+        let mut delivery = Delivery::default();
+        if let Err(error) = sender.send_waiting(&mut delivery, self.printer) {
+            self.printer.warning(&format!("earlier runs could not be sent to the history: {error}"));
+        }
+    }
+
+    /// Sends what has gathered. A store that fails never ends a hunt.
+    fn send(&mut self, complete: bool) {
+        let (Some(sender), Some(mut report)) = (self.sender, self.report.take()) else { return };
+        report.batch.reports[0].complete = complete;
+        let mut delivery = Delivery::default();
+        match sender.send(&report.batch, &mut delivery) {
+            Ok(()) => {
+                if let Some(trouble) = delivery.store_trouble {
+                    let folder = sender.spool.folder().display();
+                    self.trouble = Some(format!("it is kept in `{folder}` until the next one: {trouble}"));
+                }
+                if let Some(journal) = report.journal
+                    && let Err(error) = journal.remove()
+                {
+                    self.trouble = Some(error.to_string());
+                }
+            }
+            Err(error) => self.trouble = Some(error.to_string()),
+        }
+    }
+
+    fn begin_report(&mut self, run: &Arc<Run>) {
+        let Some(sender) = self.sender else { return };
+        let id = ReportId::of(Some(&run.id), uuid::Uuid::new_v4().as_bytes());
+        let source = "flakewise hunt";
+        let journal = sender.spool.journal(&self.project, run, &id, source);
+        if let Err(error) = &journal {
+            self.trouble = Some(error.to_string());
+        }
+        let report = ReportBatch {
+            id,
+            source: source.to_owned(),
+            complete: true,
+            attempts: Vec::new(),
+            verdicts: Vec::new(),
+        };
+        let batch = Batch { run: Arc::clone(run), reports: vec![report] };
+        self.report = Some(Report { batch, journal: journal.ok() });
+    }
+}
+
+impl Knowledge for Memory<'_> {
+    fn risks(&mut self, tests: &[TestId], root: &Path) -> Vec<f64> {
+        let files: BTreeSet<String> = tests.iter().map(TestId::module).collect();
+        let risks = match self.model.take() {
+            Some(model) => predict::risks(root, &files, &self.project, model, self.printer),
+            None => HashMap::new(),
+        };
+        // Source knows nothing of parameters.
+        let plain = |test: &TestId| {
+            let builder = TestId::builder(test.scheme(), &test.module());
+            let builder = test.class_path().iter().fold(builder, |builder, class| builder.class(class));
+            builder.finish(&test.name(), None)
+        };
+        let past = self.flaky_elsewhere(tests);
+        let by_source = |test: &TestId| risks.get(&plain(test)).copied().unwrap_or(BASE_RATE);
+        tests.iter().zip(past).map(|(test, past)| by_source(test).max(past)).collect()
+    }
+
+    fn past(&mut self, tests: &[TestId], run: &Run) -> Vec<PastRuns> {
+        // What work in progress did yesterday says nothing about it today.
+        match (&run.commit, run.dirty) {
+            (Some(commit), false) => self.runs_at(tests, commit, run),
+            _ => vec![PastRuns::default(); tests.len()],
+        }
+    }
+
+    fn remember(&mut self, attempt: Attempt) {
+        if self.report.is_none() {
+            self.begin_report(&attempt.run);
+        }
+        let Some(report) = &mut self.report else { return };
+        if let Some(journal) = &mut report.journal
+            && let Err(error) = journal.add(&attempt)
+        {
+            self.trouble = Some(error.to_string());
+            report.journal = None;
+        }
+        let attempts = &mut report.batch.reports[0].attempts;
+        attempts.push(attempt);
+        if attempts.len() >= ATTEMPTS_AT_ONCE {
+            self.send(true);
+        }
+    }
+}
+
+#[cfg(feature = "history")]
+impl Memory<'_> {
+    fn runs_at(&self, tests: &[TestId], commit: &str, run: &Run) -> Vec<PastRuns> {
+        let nothing = || vec![PastRuns::default(); tests.len()];
+        let Some(sender) = self.sender else { return nothing() };
+        sender.history.runs_at(tests, commit, &run.variant).unwrap_or_else(|error| {
+            self.printer.warning(&format!("earlier runs of this commit are not counted: {error}"));
+            nothing()
+        })
+    }
+
+    /// The risk that comes from what tests did on any code.
+    fn flaky_elsewhere(&self, tests: &[TestId]) -> Vec<f64> {
+        let asked: Vec<_> = tests.iter().map(|test| (test.clone(), None)).collect();
+        let known = self.sender.and_then(|sender| sender.history.failures_elsewhere(&asked, None).ok());
+        let risk = |past: &flakewise_model::PastFailures| match past {
+            past if past.mixed_revisions > 0 => ONCE_FLAKY,
+            past if past.failures > 0 && past.failures < past.attempts => ONCE_FAILED,
+            _ => 0.0,
+        };
+        known.map_or_else(|| vec![0.0; tests.len()], |known| known.iter().map(risk).collect())
+    }
+}
+
+#[cfg(not(feature = "history"))]
+#[expect(clippy::unused_self, reason = "same interface as with the engine")]
+impl Memory<'_> {
+    fn runs_at(&self, tests: &[TestId], _: &str, _: &Run) -> Vec<PastRuns> {
+        vec![PastRuns::default(); tests.len()]
+    }
+
+    fn flaky_elsewhere(&self, tests: &[TestId]) -> Vec<f64> {
+        vec![0.0; tests.len()]
+    }
+}
