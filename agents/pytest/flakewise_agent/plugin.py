@@ -14,7 +14,7 @@ import pytest
 from _pytest.doctest import DoctestItem
 from _pytest.junitxml import xml_key
 
-from . import wire
+from . import chance, wire
 
 _clock, _sleep = time.perf_counter_ns, time.sleep
 _fork, _exit, _getpid, _setsid, _setpgid = os.fork, os._exit, os.getpid, os.setsid, os.setpgid
@@ -582,12 +582,13 @@ class Main(Agent):
             return "this platform cannot fork"
         sys.stdout.flush()
         sys.stderr.flush()
+        seeded = chance.seeded()
         # Forked twice: tests that look at their children must not see it.
         child = _fork()
         if child == 0:
             try:
                 if _fork() == 0:
-                    Zygote(self).serve()
+                    Zygote(self, seeded).serve()
             finally:
                 _exit(0)
         _waitpid(child, 0)
@@ -608,8 +609,9 @@ class Zygote:
     test that kills its process group does not take it along; kills that group
     if the host goes away."""
 
-    def __init__(self, main):
+    def __init__(self, main, seeded):
         self.agent = main
+        self.seeded = seeded
         self.connection = main.connection
         self.children = {}
         self.suite_group = os.getpgrp()
@@ -686,6 +688,7 @@ class Zygote:
 
     def become_child(self, job):
         _setpgid(0, 0)
+        chance.restore(self.seeded)
         signal.set_wakeup_fd(-1)
         for number, handler in self.handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)

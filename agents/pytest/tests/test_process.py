@@ -330,3 +330,48 @@ def test_the_agent_costs_one_write_per_test(run):
         "--capture=sys",
     )
     assert host.ends()[-1] == ("test_count", "passed"), explain(host)
+
+
+DRAWS = """
+    import random
+    {seed}
+    def test_draws():
+        open({file!r}, "a").write("%r\\n" % random.random())
+    """
+
+
+@pytest.mark.parametrize(
+    "seed, numbers",
+    [
+        ("", 3),
+        # To draw is not to seed.
+        ("drawn = [random.random() for _ in range(5000)]", 3),
+        ("random.seed(20)", 1),
+        ("random.seed(20); drawn = [random.random() for _ in range(5000)]", 1),
+    ],
+)
+def test_a_fork_draws_what_a_new_process_would(run, tmp_path, seed, numbers):
+    file = tmp_path / "drawn"
+    host = run(DRAWS.format(seed=seed, file=str(file)))
+    file.unlink()
+    for _ in range(3):
+        host.fork("test_draws")
+    assert len(set(file.read_text().split())) == numbers
+
+
+def test_a_suite_that_is_not_wanted_does_not_run(run, tmp_path):
+    file = tmp_path / "ran"
+    host = run(
+        """
+        import atexit
+        def test_a(): open(%r, "a").write("a")
+        def test_b(): assert 0
+        """
+        % str(file),
+        "--junitxml=report.xml",
+        runs=False,
+    )
+    assert host.story() == ["bye"] and host.exit_code == 0
+    assert not file.exists() and not (tmp_path / "report.xml").exists()
+    child, _ = host.fork("test_a", "test_b")
+    assert host.ends(child) == [("test_a", "passed"), ("test_b", "failed")]

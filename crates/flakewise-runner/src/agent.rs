@@ -9,8 +9,9 @@ use tempfile::TempDir;
 use crate::RunnerError;
 
 /// The pytest agent's files.
-const PYTEST: [(&str, &str); 4] = [
+const PYTEST: [(&str, &str); 5] = [
     ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
+    ("chance.py", include_str!("../../../agents/pytest/flakewise_agent/chance.py")),
     ("observe.py", include_str!("../../../agents/pytest/flakewise_agent/observe.py")),
     ("plugin.py", include_str!("../../../agents/pytest/flakewise_agent/plugin.py")),
     ("wire.py", include_str!("../../../agents/pytest/flakewise_agent/wire.py")),

@@ -1,0 +1,36 @@
+"""Random numbers in forks: as a new process would draw them.
+
+A fork that inherits the generator of the `random` module would draw the same
+numbers each time, so Python seeds it anew in every fork. That is right unless
+the project has set a seed while it was imported: a new process would set it too,
+and draw the same numbers each time.
+"""
+
+import random
+
+_get, _set, _Random = random.getstate, random.setstate, random.Random
+_first = _get()
+#: So often the generator's numbers are looked for in what it may have drawn.
+TURNS = 200
+#: It makes so many numbers at a time.
+NUMBERS = 624
+
+
+def seeded():
+    """The state of the generator, if somebody has set it since we were imported:
+    then drawing alone did not lead to it."""
+    state = _get()
+    numbers = state[1][:-1]
+    drawn = _Random()
+    drawn.setstate(_first)
+    for _ in range(TURNS):
+        if drawn.getstate()[1][:-1] == numbers:
+            return None
+        drawn.getrandbits(32 * NUMBERS)
+    return state
+
+
+def restore(state):
+    """What a new process would begin with."""
+    if state is not None:
+        _set(state)
