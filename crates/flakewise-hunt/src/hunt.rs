@@ -99,6 +99,9 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     // The suite's own process only collects: what it would leave behind must
     // not be shared by all that follows.
     let collected = suite.run(&mut Collect)?;
+    if suite.tests().is_empty() {
+        return Err(RunnerError::NoTests);
+    }
     let run = Arc::new((context.run)(suite.versions()));
     let mut notices: Vec<Notice> = collected
         .notices

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::RunnerError;
+use crate::{RunnerError, guard};
 
 /// The pytest agent's files.
 const PYTEST: [(&str, &str); 5] = [
@@ -40,7 +40,8 @@ impl AgentFolder {
             parent = PathBuf::from("/tmp");
         }
         let failed = |source| RunnerError::Temporary { folder: parent.clone(), source };
-        let folder = tempfile::Builder::new().prefix("flakewise-").tempdir_in(&parent).map_err(failed)?;
+        let folder =
+            tempfile::Builder::new().prefix(&guard::folder_prefix()).tempdir_in(&parent).map_err(failed)?;
         write(folder.path()).map_err(failed)?;
         Ok(Self { folder, token: uuid::Uuid::new_v4().simple().to_string() })
     }

@@ -47,6 +47,9 @@ pub enum RunnerError {
         /// How it ended.
         status: ExitStatus,
     },
+    /// There is nothing to run.
+    #[error("no tests were found")]
+    NoTests,
     /// The agent that answered is not ours.
     #[error("the agent speaks version {theirs} of the protocol, this program version {ours}")]
     Version {
@@ -72,6 +75,7 @@ impl RunnerError {
                 "the command must start pytest with our environment: with tox, add `pass_env = PYTEST_ADDOPTS, \
                  PYTHONPATH, FLAKEWISE_*`; an interpreter started with `-I` or `-E` ignores it",
             ),
+            Self::NoTests => Some("run the command by itself to see what it says"),
             Self::Temporary { .. } => Some("set `TMPDIR` to a folder with room for a few kilobytes"),
             _ => None,
         }

@@ -19,6 +19,7 @@ mod command;
 mod error;
 mod execution;
 mod fresh;
+mod guard;
 mod hub;
 mod jobs;
 mod processes;
@@ -33,5 +34,6 @@ pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey, Versions,
 };
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
+pub use guard::guard;
 pub use jobs::Forks;
 pub use suite::{Director, NothingAgain, Suite, SuiteOptions};

@@ -17,7 +17,7 @@ use crate::command::RunnerCommand;
 use crate::execution::{self, CollectError, Execution, RunnerNotice, SuiteRun, TestKey, Versions};
 use crate::hub::{Event, Hub};
 use crate::jobs::JobState;
-use crate::{RunnerError, processes, sys};
+use crate::{RunnerError, guard, processes, sys};
 
 /// How long a process may take from its time limit to its death, while it
 /// prints where it hangs.
@@ -169,6 +169,10 @@ impl Suite {
         sys::ignore_terminal_stops();
         let folder = AgentFolder::create()?;
         let hub = Hub::open(&folder)?;
+        // From here on, signals are heard.
+        if guard::is_abandoned() {
+            return Err(RunnerError::Interrupted { signal: libc::SIGTERM });
+        }
         let old = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let given = std::env::var("PYTHONHASHSEED").ok().and_then(|seed| seed.parse().ok());
         let hash_seed = given.unwrap_or(options.hash_seed);
@@ -718,9 +722,9 @@ impl Suite {
     }
 
     /// The first signal is passed on to the suite, so that pytest can say what
-    /// it has; the second ends everything.
+    /// it has; the second ends everything, and so does the end of our guard.
     fn asked_to_stop(&mut self, signal: i32) -> Result<(), RunnerError> {
-        if self.stop.is_some() || self.command_status.is_some() {
+        if self.stop.is_some() || self.command_status.is_some() || guard::is_abandoned() {
             return Err(RunnerError::Interrupted { signal });
         }
         sys::signal_group(self.command, if signal == libc::SIGINT { signal } else { libc::SIGTERM });

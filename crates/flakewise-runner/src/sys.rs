@@ -38,6 +38,17 @@ pub(crate) fn adopt_orphans() {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn adopt_orphans() {}
 
+/// Asks for a signal when our parent ends.
+#[cfg(target_os = "linux")]
+pub(crate) fn tell_when_parent_ends(signal: i32) {
+    // SAFETY: this `prctl` takes an integer and touches no memory of ours.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) };
+}
+
+/// Elsewhere nobody can tell.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn tell_when_parent_ends(_: i32) {}
+
 /// Tests run in a background group of the terminal. Those that touch its
 /// settings must not be stopped for it; what we ignore, they inherit.
 pub(crate) fn ignore_terminal_stops() {

@@ -4,6 +4,7 @@ mod eval;
 mod help;
 #[cfg(feature = "history")]
 mod history;
+mod hunt;
 mod ingest;
 mod predict;
 mod run;

@@ -1,0 +1,99 @@
+//! Two of us, so that one is left to clear up if the other is killed.
+//!
+//! The process the user starts only starts itself again, as a worker, passes
+//! signals on to it and ends as it ends. Both are subreapers: should the worker
+//! be killed, everything it had below it comes to the guard, which ends it and
+//! removes the worker's folder. Should the guard be killed, the kernel tells
+//! the worker, which stops at once.
+
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+
+use crate::{processes, sys};
+
+/// What a worker is called in lists of processes, before its guard's number.
+const WORKER: &str = "flakewise-worker-of-";
+
+/// Starts a worker that does what this process was asked to, and returns how it
+/// ended; or nothing, if this process is to do the work itself: because it is
+/// the worker, or because there can be none.
+pub fn guard() -> Option<ExitCode> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    if guard_process().is_some() {
+        // It must not end us before there is somebody to clear up.
+        let _ = signal_hook::flag::register(libc::SIGTERM, Arc::default());
+        sys::tell_when_parent_ends(libc::SIGTERM);
+        return None;
+    }
+    let program = std::env::current_exe().ok()?;
+    sys::adopt_orphans();
+    // From here on a signal waits for the worker, instead of ending us.
+    let forwarded = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| (signal, listen(signal)));
+    let own = std::process::id();
+    let mut worker = Command::new(program)
+        .arg0(format!("{WORKER}{own}"))
+        .args(std::env::args_os().skip(1))
+        // What a terminal sends to all of a group comes to us, and once to it.
+        .process_group(0)
+        .spawn()
+        .ok()?;
+    for (signal, stream) in forwarded {
+        if let Ok(stream) = stream {
+            forward(signal, stream, worker.id());
+        }
+    }
+    let status = worker.wait().ok()?;
+    if let Some(signal) = status.signal() {
+        processes::sweep_all();
+        remove_folders(own);
+        return Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
+    }
+    Some(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)))
+}
+
+/// The process that guards this one, if it is a worker.
+fn guard_process() -> Option<u32> {
+    std::env::args_os().next()?.to_str()?.strip_prefix(WORKER)?.parse().ok()
+}
+
+/// Whether this worker's guard has been killed.
+pub(crate) fn is_abandoned() -> bool {
+    guard_process().is_some_and(|guard| guard != std::os::unix::process::parent_id())
+}
+
+/// How the private folders of this process are named, so that its guard knows
+/// them.
+pub(crate) fn folder_prefix() -> String {
+    format!("flakewise-{}-", guard_process().unwrap_or_else(std::process::id))
+}
+
+fn listen(signal: i32) -> std::io::Result<UnixStream> {
+    let (reader, writer) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(signal, writer)?;
+    Ok(reader)
+}
+
+fn forward(signal: i32, mut stream: UnixStream, worker: u32) {
+    std::thread::spawn(move || {
+        let mut byte = [0];
+        while stream.read_exact(&mut byte).is_ok() {
+            sys::signal_process(worker, signal);
+        }
+    });
+}
+
+fn remove_folders(own: u32) {
+    let prefix = format!("flakewise-{own}-");
+    for parent in [std::env::temp_dir(), std::path::PathBuf::from("/tmp")] {
+        for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! `flakewise hunt` on small suites, with the real pytest.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use flakewise_testkit::TestContext;
+use serde_json::Value;
+
+use crate::{context, python};
+
+/// Passes and fails in turn, whoever runs it; and a test that needs another.
+const FLAKY: &str = "
+import os, pathlib
+
+STATE = {}
+
+def turn(name):
+    file = pathlib.Path(os.environ['STATE'], name)
+    with file.open('a') as out:
+        out.write('x')
+    return len(file.read_text())
+
+def test_alternates():
+    STATE['set'] = True
+    assert turn('a') % 2 == 0, 'an odd turn'
+
+def test_needs_another():
+    assert STATE.get('set')
+";
+
+/// Nothing to find.
+const CALM: &str = "
+import pytest
+
+class TestCalm:
+    @pytest.mark.parametrize('number', range(4))
+    def test_it(self, number):
+        assert number < 4
+
+def test_other():
+    pass
+
+@pytest.mark.skip
+def test_skipped():
+    pass
+";
+
+/// A repository with one commit, and a folder of state outside of it.
+struct Project {
+    context: TestContext,
+    state: TestContext,
+}
+
+impl Project {
+    fn new(test: &str) -> Self {
+        let project = Self { context: context(), state: context() };
+        project.context.write("test_it.py", test);
+        project.context.write("pytest.ini", "[pytest]\n");
+        for arguments in [
+            &["init", "--quiet", "--initial-branch=main"][..],
+            &["add", "--all"],
+            &["-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "--quiet", "-m", "tests"],
+        ] {
+            let status = Command::new("git").args(arguments).current_dir(project.path()).status();
+            assert!(status.expect("git starts").success());
+        }
+        project.context.write(".git/info/exclude", "__pycache__/\n.flakewise/\n");
+        project
+    }
+
+    fn path(&self) -> &Path {
+        self.context.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.context.command();
+        command
+            .args(["hunt", "--format", "json", "--seed", "7"])
+            .args(arguments)
+            .args(["--", &python(), "-m", "pytest", "-q", "-p", "no:cacheprovider"])
+            .env("STATE", self.state.path());
+        command
+    }
+
+    fn hunt(&self, arguments: &[&str]) -> Value {
+        let output = self.context.finish(&mut self.command(arguments));
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        serde_json::from_str(&output.stdout).expect("a document")
+    }
+
+    /// Begins a hunt, and waits until it has written some attempts down.
+    fn begin(&self) -> Child {
+        let child = self
+            .command(&["--budget", "10m"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary starts");
+        let deadline = Instant::now() + Duration::from_mins(2);
+        while self.journals().iter().all(|journal| lines(journal) < 12) {
+            assert!(Instant::now() < deadline, "no attempts are written down");
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    fn journals(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.path().join(".flakewise/spool")).into_iter().flatten().flatten();
+        let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with(".journal.jsonl");
+        entries.map(|entry| entry.path()).filter(is_journal).collect()
+    }
+
+    #[cfg(feature = "history")]
+    fn count(&self, what: &str) -> u64 {
+        let query = format!("SELECT {what} AS number FROM attempts");
+        let output = self.context.run(["sql", "--format", "json", &query]);
+        let row: Value = serde_json::from_str(output.stdout.trim()).expect("a row");
+        row["number"].as_u64().expect("a number")
+    }
+
+    /// Nobody works in the folder any more.
+    fn is_deserted(&self) -> bool {
+        let folder = self.path().canonicalize().expect("there");
+        let processes = std::fs::read_dir("/proc").expect("listed").flatten();
+        !processes
+            .filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok())
+            .any(|cwd| cwd == folder)
+    }
+}
+
+fn lines(path: &Path) -> usize {
+    std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
+}
+
+fn signal(child: &Child, name: &str) {
+    let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
+    assert!(status.expect("kill starts").success());
+}
+
+#[test]
+fn tests_that_pass_and_fail_are_found_and_told_apart() {
+    let project = Project::new(FLAKY);
+    let report = project.hunt(&["--no-store", "--jobs", "1", "--budget", "10m"]);
+    let found = |name: &str| {
+        let all = report["found"].as_array().expect("a list");
+        all.iter().find(|test| test["name"] == name).unwrap_or_else(|| panic!("{name} is not in {report:#}"))
+    };
+    let alternates = found("test_it.py::test_alternates");
+    assert_eq!(
+        (&alternates["kind"], &alternates["failures"], &alternates["runs"]),
+        (&"alone".into(), &1.into(), &2.into())
+    );
+    let message = alternates["failure_message"].as_str().expect("a text");
+    assert!(message.starts_with("AssertionError: an odd turn"), "{message}");
+    assert_eq!(alternates["file"], "test_it.py");
+    let needs = found("test_it.py::test_needs_another");
+    assert_eq!(
+        (&needs["kind"], &needs["failures"], &needs["runs"]),
+        (&"fails-alone".into(), &10.into(), &10.into())
+    );
+    assert_eq!(report["end"], "exhausted", "both are found");
+    assert_eq!(report["executions"], 2 + 2 + 10);
+    assert_eq!(report["found"].as_array().expect("a list").len(), 2);
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn the_next_hunt_goes_on_from_there() {
+    let project = Project::new(CALM);
+    let first = project.hunt(&["--budget", "3s"]);
+    let second = project.hunt(&["--budget", "3s"]);
+    assert_eq!(
+        (&first["tests"], &first["skipped"], &first["known_executions"]),
+        (&5.into(), &1.into(), &0.into())
+    );
+    let number = |report: &Value| report["executions"].as_u64().expect("a number");
+    let skipped = 1;
+    assert_eq!(second["known_executions"], number(&first) - skipped);
+    assert_eq!(project.count("count(*)"), number(&first) + number(&second));
+    assert_eq!((&second["found"], &second["always_fail"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+    assert_eq!(project.journals(), [] as [PathBuf; 0]);
+    assert!(project.is_deserted());
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn an_interrupt_loses_nothing() {
+    let project = Project::new(CALM);
+    let child = project.begin();
+    signal(&child, "INT");
+    let output = child.wait_with_output().expect("it ends");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report all the same");
+    assert_eq!(report["end"], "interrupted");
+    assert_eq!(report["executions"], project.count("count(*)"));
+    assert_eq!(project.journals(), [] as [PathBuf; 0]);
+    assert!(project.is_deserted());
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn what_a_killed_hunt_has_done_is_known_to_the_next_and_counted_once() {
+    let project = Project::new(CALM);
+    let mut child = project.begin();
+    signal(&child, "KILL");
+    child.wait().expect("it ends");
+    let report = project.hunt(&["--budget", "2s"]);
+    let known = report["known_executions"].as_u64().expect("a number");
+    assert!(known >= 9, "{known}");
+    let new = report["executions"].as_u64().expect("a number");
+    let skipped = 1;
+    assert_eq!(project.count("count(*)"), known + skipped + new);
+    assert_eq!(project.count("count(*)"), project.count("count(DISTINCT concat(run, test, attempt))"));
+    assert!(project.is_deserted());
+}
+
+#[test]
+fn parts_of_a_hunt_share_the_tests() {
+    let project = Project::new(CALM);
+    let tests = |shard: &str| {
+        let report = project.hunt(&["--no-store", "--budget", "1s", "--shard", shard]);
+        let number = |name: &str| report[name].as_u64().expect("a number");
+        number("tests") + number("skipped")
+    };
+    assert_eq!(tests("1/2") + tests("2/2"), 6);
+}
+
+#[test]
+fn a_command_without_tests_is_an_error_with_a_reason() {
+    let project = Project::new("def test_it(:\n");
+    let output = project.context.finish(&mut project.command(&["--budget", "1s"]));
+    let last: Vec<&str> = output.stderr.lines().rev().take(2).collect();
+    assert_eq!(output.code, Some(20));
+    assert_eq!(last, ["hint: run the command by itself to see what it says", "error: no tests were found"]);
+}
