@@ -24,7 +24,10 @@ pub fn hunt_text(report: &HuntReport) -> String {
 }
 
 fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
-    let found = plural(report.found.len() as u64, "flaky test found", "flaky tests found");
+    let found = match report.found.len() as u64 {
+        0 => "no flaky test found".to_owned(),
+        found => plural(found, "flaky test found", "flaky tests found"),
+    };
     let style = if report.found.is_empty() { GOOD } else { BOLD };
     let runs = plural(report.executions, "run", "runs");
     let took = duration(report.duration);
@@ -151,10 +154,10 @@ fn hidden_words(hidden: Hidden) -> String {
     match (hidden.low, hidden.high) {
         (_, 0) => "probably no further flaky test".to_owned(),
         (low, high) if low == high => format!("probably {} more", count(u64::from(low), "flaky test")),
-        (low, high) => format!(
-            "probably {low} to {} more, {expected:.1} expected (90 % sure)",
-            count(u64::from(high), "flaky test")
-        ),
+        (low, high) => {
+            let tests = plural(u64::from(high), "more flaky test", "more flaky tests");
+            format!("probably {low} to {tests}, {expected:.1} expected (90 % sure)")
+        }
     }
 }
 
@@ -178,4 +181,139 @@ fn end(report: &HuntReport) -> String {
 fn percent(share: Probability) -> String {
     let percent = share.get() * 100.0;
     if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use flakewise_model::{
+        Cleared, Failure, FindingId, FindingKind, FlakeRate, Notice, Run, RunId, Shard, TestId, Timestamp,
+        Variant,
+    };
+
+    use super::*;
+
+    fn found(name: &str, kind: FoundKind, failures: u64, attempts: u64) -> FoundTest {
+        let test = TestId::builder("pytest", "tests/test_cart.py").finish(name, None);
+        FoundTest {
+            id: FindingId::of(FindingKind::FoundByHunt, &test),
+            test,
+            name: format!("tests/test_cart.py::{name}"),
+            kind,
+            alone: FlakeRate { failures, attempts },
+            failure: Some(Failure::new(Some("AssertionError"), "assert 3 == 4\n\u{1b}[2J", "")),
+            place: Some(("tests/test_cart.py".to_owned(), 12)),
+            risk: Probability::clamped(0.2),
+            after: attempts,
+        }
+    }
+
+    fn report() -> HuntReport {
+        let run = Run {
+            id: RunId::new("local/1"),
+            commit: Some("c1".to_owned()),
+            dirty: false,
+            branch: None,
+            variant: Variant::default(),
+            provider: None,
+            url: None,
+            started: Timestamp::from_timestamp_micros(0).expect("a time"),
+        };
+        HuntReport {
+            run: Arc::new(run),
+            command: vec!["pytest".to_owned()],
+            seed: 7,
+            shard: None,
+            tests: 120,
+            skipped: 2,
+            executions: 12_345,
+            known: 0,
+            duration: Duration::from_secs(62),
+            jobs: 2,
+            end: HuntEnd::Budget,
+            found: Vec::new(),
+            always_fail: Vec::new(),
+            cleared: Cleared { tests: 119, fewest_runs: 40, median_runs: 100 },
+            hidden: Some(Hidden { expected: 0.84, low: 0, high: 3 }),
+            notices: Vec::new(),
+        }
+    }
+
+    fn shown(report: &HuntReport) -> String {
+        anstream::adapter::strip_str(&hunt_text(report)).to_string()
+    }
+
+    #[test]
+    fn every_kind_of_finding_says_what_was_seen() {
+        let report = HuntReport {
+            found: vec![
+                found("test_chance", FoundKind::Alone, 7, 312),
+                found("test_port", FoundKind::Beside, 3, 120),
+                found("test_brittle", FoundKind::FailsAlone, 10, 10),
+                found("test_victim", FoundKind::PassesAlone, 0, 10),
+                found("test_before", FoundKind::Together, 0, 0),
+            ],
+            always_fail: vec![TestId::builder("pytest", "tests/test_cart.py").finish("test_broken", None)],
+            shard: Some(Shard { number: 2, of: 4 }),
+            known: 900,
+            notices: vec![Notice { text: "something was in the way".to_owned(), warning: true }],
+            ..report()
+        };
+        insta::assert_snapshot!(shown(&report), @"
+        5 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        part 2 of 4 of the tests
+        900 runs of this code were known before
+
+        FLAKY  tests/test_cart.py::test_chance  3eb8f927
+               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
+               failed 7 of 312 runs alone: 2.2 % (between 1.1 % and 4.6 %)
+
+        FLAKY  tests/test_cart.py::test_port  4ebabbe3
+               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
+               failed 3 of 120 runs, but only while other tests ran beside it: look for a port, file or table they share
+
+        FLAKY  tests/test_cart.py::test_brittle  da7fece4
+               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
+               passes with the others, failed all 10 times it ran alone: it needs what another test leaves behind
+
+        FLAKY  tests/test_cart.py::test_victim  2ca75501
+               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
+               failed with the others, passed all 10 times it ran alone: another test is in its way, or it fails rarely
+
+        FLAKY  tests/test_cart.py::test_before  8ad05572
+               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
+               passed and failed in earlier runs of this code
+
+        broken: 1 test never passed
+               - tests/test_cart.py::test_broken
+        cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
+        hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
+        warning: something was in the way
+        ended because the time was over; the next hunt on this commit goes on from here
+        ");
+    }
+
+    #[test]
+    fn nothing_found_is_told_with_what_it_is_worth() {
+        insta::assert_snapshot!(shown(&report()), @"
+        no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+
+        cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
+        hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
+        ended because the time was over; the next hunt on this commit goes on from here
+        ");
+    }
+
+    #[test]
+    fn work_in_progress_cannot_be_gone_on_with() {
+        let mut report = HuntReport { end: HuntEnd::Interrupted, hidden: None, ..report() };
+        Arc::make_mut(&mut report.run).dirty = true;
+        let text = shown(&report);
+        assert!(text.ends_with(
+            "ended because it was interrupted; commit, so that the next hunt can go on from here\n"
+        ));
+        assert!(!text.contains("hidden:"));
+    }
 }
