@@ -219,10 +219,8 @@ class Observer:
         import inspect
 
         monitoring = sys.monitoring
-        for tool in (4, 3, 5):
-            if monitoring.get_tool(tool) is None:
-                break
-        else:
+        tool = free_tool()
+        if tool is None:
             return False
         monitoring.use_tool_id(tool, "flakewise")
         events = monitoring.events
@@ -304,6 +302,11 @@ class Observer:
         if getattr(config, "inipath", None) is not None:
             self.say("opened", str(config.inipath))
         connection.send({"t": "observed", "entries": self.trail.entries, "lines": self.can_see_lines})
+
+
+def free_tool():
+    """A tool id of `sys.monitoring` that nobody uses, if there is one."""
+    return next((tool for tool in (4, 3, 5) if sys.monitoring.get_tool(tool) is None), None)
 
 
 def program(arguments):

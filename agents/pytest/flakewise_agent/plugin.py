@@ -167,6 +167,7 @@ class Agent:
         self.doctest_names = {}
         self.asks = bool(job.get("ask"))
         self.kind = None
+        self.measurer = None
         # As pytest counts them, to notice what others add.
         self.failed_reports = 0
         # Whether fixtures of the session must outlive the last test.
@@ -233,7 +234,18 @@ class Agent:
                 # Whoever runs it empties it.
                 self.doctest_names[item] = dict(item.dtest.globs)
         self.watch_setup_state()
+        self.measure()
         return names
+
+    def measure(self):
+        """Begins to measure tests, if this job is for that."""
+        self.measurer = None
+        kind = self.job.get("measure")
+        if kind:
+            from . import measure
+
+            files = {str(item.path) for item in self.items}
+            self.measurer = measure.Measurer(kind, str(self.config.rootpath), files)
 
     def send_tests(self, names):
         for begin in range(0, max(len(names), 1), 500):
@@ -299,9 +311,16 @@ class Agent:
         # Sent before the test runs: if it takes the process along, the host
         # knows whom to blame.
         self.connection.send_line(b'{"t":"start","i":%d,"phase":"%s"}\n' % (attempt.index, phase.encode()))
+        if self.measurer is not None:
+            self.measurer.start()
         return attempt
 
+    def tell_measures(self, attempt):
+        if self.measurer is not None:
+            self.connection.send(dict(self.measurer.stop(), t="measured", i=attempt.index))
+
     def end(self, attempt):
+        self.tell_measures(attempt)
         if attempt.has_failed and not attempt.asked:
             # It failed in its tear-down.
             self.ask(attempt)
@@ -324,6 +343,7 @@ class Agent:
 
     def abandon(self, attempt, error):
         """The test's exception went through pytest itself."""
+        self.tell_measures(attempt)
         self.attempt = None
         kind = type(error).__name__
         if not attempt.has_failed:
@@ -671,6 +691,9 @@ class Zygote:
                 self.fork_child(message)
 
     def fork_child(self, job):
+        if job.get("measure"):
+            # Not in the child, where it would be part of what is measured.
+            from . import measure  # noqa: F401
         try:
             child = _fork()
         except OSError as error:
@@ -701,6 +724,7 @@ class Zygote:
             capture.start_global_capturing()
             capture.suspend_global_capture()
         agent.job = job
+        agent.measure()
         agent.run_job()
 
     def reap(self):

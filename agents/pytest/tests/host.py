@@ -78,10 +78,12 @@ class Story(list):
 class Host:
     """Runs pytest on a project, with the agent in it."""
 
-    def __init__(self, project, again=None, postpone=(), variables=None, runs=True):
+    def __init__(self, project, again=None, postpone=(), variables=None, runs=True, measure=None):
         self.project = Path(project)
         #: Whether the suite is to run once it is collected.
         self.runs = runs
+        #: What to measure in main.
+        self.measure = measure
         #: Whether to run a failed test again at once: by name and phase.
         self.again = again or (lambda name, phase: False)
         #: Names of tests to run after the suite, list by list.
@@ -340,7 +342,7 @@ class Host:
             self.peers.append(peer)
             self.changed.notify_all()
         if peer.role == "main":
-            peer.send(dict(JOB, ask=True))
+            peer.send(dict(JOB, ask=True, **({"measure": self.measure} if self.measure else {})))
         elif peer.role == "fresh":
             peer.send(self.orders[peer.job])
         return peer
