@@ -7,6 +7,7 @@
 
 mod attempt;
 mod batch;
+mod behaviour;
 mod escape;
 mod finding;
 mod fingerprint;
@@ -22,6 +23,7 @@ mod variant;
 
 pub use attempt::{Attempt, Failure, MESSAGE_LIMIT, Phase};
 pub use batch::{Batch, ReportBatch, StoredVerdict};
+pub use behaviour::BehaviourFeatures;
 pub use finding::{
     Conclusion, Cost, Evidence, FailureGroup, Finding, FindingId, FindingKind, FlakeRate, HistoryReport,
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,
