@@ -111,6 +111,8 @@ pub enum ToHost {
         #[serde(default)]
         error: Option<String>,
     },
+    /// How a test behaved; told before its end.
+    Measured(Box<MeasuredMessage>),
     /// The trail of what this process depends on is complete.
     Observed {
         /// How many entries it has.
@@ -241,6 +243,61 @@ pub struct TestFailureMessage {
     pub line: Option<u32>,
 }
 
+/// How one execution of a test behaved. What could not be measured is not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct MeasuredMessage {
+    /// Which test.
+    pub i: u32,
+    /// How often it read, from whatever it was.
+    #[serde(default)]
+    pub reads: Option<u64>,
+    /// How often it wrote.
+    #[serde(default)]
+    pub writes: Option<u64>,
+    /// How long it took, in nanoseconds.
+    #[serde(default)]
+    pub ns: Option<u64>,
+    /// How long of that it waited for disks, in nanoseconds.
+    #[serde(default)]
+    pub wait_ns: Option<u64>,
+    /// How often it gave up the processor to wait for something.
+    #[serde(default)]
+    pub switches: Option<u64>,
+    /// The most memory that the process had at once, in bytes.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// The most threads at once.
+    #[serde(default)]
+    pub threads: Option<u64>,
+    /// The most child processes at once.
+    #[serde(default)]
+    pub children: Option<u64>,
+    /// The lines it executed of the project's files.
+    #[serde(default)]
+    pub files: Option<Vec<CoveredFileMessage>>,
+}
+
+/// The lines executed of one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct CoveredFileMessage {
+    /// The file, absolute.
+    pub path: String,
+    /// Whether there are tests in it.
+    pub test: bool,
+    /// The first and last of lines that follow each other, from 1.
+    pub lines: Vec<(u32, u32)>,
+}
+
+/// How much is measured of each test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// What the kernel counts anyway.
+    Counters,
+    /// Also executed lines, threads and children, which makes tests slower.
+    Everything,
+}
+
 /// One entry of a trail: what a process was seen to depend on. A trail is a file
 /// of JSON lines, written as things happen, so that a process that dies has told
 /// all it did.
@@ -314,6 +371,9 @@ pub struct Job {
     pub stay: bool,
     /// Whether to watch what the tests depend on.
     pub observe: bool,
+    /// What to measure of each test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
     /// Whether to run each test in a fork and leave a trail for each, named by
     /// the test's number after a dot.
     pub each: bool,

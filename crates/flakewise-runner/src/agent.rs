@@ -9,9 +9,10 @@ use tempfile::TempDir;
 use crate::{RunnerError, guard};
 
 /// The pytest agent's files.
-const PYTEST: [(&str, &str); 5] = [
+const PYTEST: [(&str, &str); 6] = [
     ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
     ("chance.py", include_str!("../../../agents/pytest/flakewise_agent/chance.py")),
+    ("measure.py", include_str!("../../../agents/pytest/flakewise_agent/measure.py")),
     ("observe.py", include_str!("../../../agents/pytest/flakewise_agent/observe.py")),
     ("plugin.py", include_str!("../../../agents/pytest/flakewise_agent/plugin.py")),
     ("wire.py", include_str!("../../../agents/pytest/flakewise_agent/wire.py")),

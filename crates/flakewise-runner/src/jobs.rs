@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use std::os::unix::process::ExitStatusExt as _;
 
 use flakewise_model::Phase;
-use flakewise_protocol::{AgentPhase, Job, ToAgent, ToHost};
+use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent, ToHost};
 
 use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
 use crate::suite::{Director, NothingAgain, Suite, TICK};
 use crate::{RunnerError, processes};
 
 /// How long a process may take to begin with its test, and to end after it.
-const START_LIMIT: Duration = Duration::from_mins(1);
+pub(crate) const START_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long the first words of a process that has ended may take to reach us.
 const FIRST_WORDS: Duration = Duration::from_secs(2);
@@ -54,6 +54,8 @@ pub(crate) struct JobState {
     pub(crate) executions: Vec<Execution>,
     /// How many entries the trail has, and whether lines could be seen.
     pub(crate) observed: Option<(u64, bool)>,
+    /// How the last test behaved, if that was asked for.
+    pub(crate) measured: Option<Box<MeasuredMessage>>,
     pub(crate) end: Option<JobEnd>,
     /// Whether it runs many tests, and may take its time.
     pub(crate) patient: bool,
@@ -275,6 +277,12 @@ impl Suite {
                 let job = self.peers[place].job;
                 if let Some(state) = self.jobs.get_mut(&job) {
                     state.observed = Some((entries, lines));
+                }
+            }
+            ToHost::Measured(message) => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.measured = Some(message);
                 }
             }
             ToHost::Trouble { text } => {

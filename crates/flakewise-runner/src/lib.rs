@@ -22,6 +22,7 @@ mod fresh;
 mod guard;
 mod hub;
 mod jobs;
+mod measure;
 mod processes;
 mod suite;
 mod sys;
@@ -36,4 +37,5 @@ pub use execution::{
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
 pub use guard::guard;
 pub use jobs::Forks;
+pub use measure::{CoveredFile, Measured};
 pub use suite::{Director, NothingAgain, Suite, SuiteOptions};
