@@ -8,7 +8,7 @@
 //! Nothing here writes to the repository, its index included.
 
 mod files;
-mod patch;
+pub(crate) mod patch;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -155,7 +155,7 @@ impl ChangedFile {
 }
 
 /// The top of the work tree around a folder.
-fn root(folder: &Path) -> Result<Option<PathBuf>, ChangeError> {
+pub(crate) fn root(folder: &Path) -> Result<Option<PathBuf>, ChangeError> {
     let git = Git::at(folder);
     let inside = git.output(&["rev-parse", "--is-inside-work-tree"])?;
     if !inside.status.success() {

@@ -5,10 +5,12 @@
 //! rung that clears a failure names its kind. What never passes is compared with
 //! the change. [`Change`] is what differs between the code that ran and the code before;
 //! [`intersect`] says whether a test depends on any of it; [`BaseTree`] is the
-//! code before, in a folder of its own, to run a test there.
+//! code before, in a folder of its own, to run a test there. [`Churn`] is how often
+//! each line changed lately.
 
 mod base;
 mod change;
+mod churn;
 mod depends;
 mod error;
 mod exit;
@@ -22,6 +24,7 @@ mod watch;
 
 pub use base::BaseTree;
 pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
+pub use churn::{Churn, WINDOW};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use flakewise_runner::Versions;

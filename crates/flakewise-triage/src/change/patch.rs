@@ -34,7 +34,7 @@ pub(super) fn read(input: &mut dyn BufRead, mut found: impl FnMut(&[u8], LineRan
                 _ => (removed, added) = (removed.saturating_sub(1), added.saturating_sub(1)),
             }
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
-            path = new_path(name);
+            path = self::path(name, b"b/");
         } else if let Some(hunk) = hunk(&line) {
             (removed, added) = (hunk.removed, hunk.added);
             if let Some(path) = &path {
@@ -58,7 +58,7 @@ pub(super) fn push(ranges: &mut Vec<LineRange>, range: LineRange) {
 }
 
 /// The next line without its end, cut where no header can be so long.
-fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+pub(crate) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut any = false;
     loop {
@@ -78,10 +78,13 @@ fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-struct Hunk {
-    removed: u64,
-    start: u64,
-    added: u64,
+/// What a hunk says of itself. Where there are no lines, the line before is named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hunk {
+    pub(crate) old_start: u64,
+    pub(crate) removed: u64,
+    pub(crate) start: u64,
+    pub(crate) added: u64,
 }
 
 impl Hunk {
@@ -97,7 +100,7 @@ impl Hunk {
 }
 
 /// `@@ -5,2 +4,0 @@ def something`
-fn hunk(line: &[u8]) -> Option<Hunk> {
+pub(crate) fn hunk(line: &[u8]) -> Option<Hunk> {
     let numbers = line.strip_prefix(b"@@ -")?;
     let end = numbers.windows(3).position(|window| window == b" @@")?;
     let (old, new) = std::str::from_utf8(&numbers[..end]).ok()?.split_once(" +")?;
@@ -106,17 +109,22 @@ fn hunk(line: &[u8]) -> Option<Hunk> {
         // Counts of four thousand million lines are not git's.
         Some((start.parse::<u32>().ok()?.into(), count.parse::<u32>().ok()?.into()))
     };
-    let ((_, removed), (start, added)) = (pair(old)?, pair(new)?);
-    Some(Hunk { removed, start, added })
+    let ((old_start, removed), (start, added)) = (pair(old)?, pair(new)?);
+    Some(Hunk { old_start, removed, start, added })
 }
 
-/// The path in `+++ b/some/path`; none for a removed file.
-fn new_path(name: &[u8]) -> Option<Vec<u8>> {
-    if let Some(quoted) = name.strip_prefix(b"\"") {
-        return unquote(quoted)?.strip_prefix(b"b/").map(<[u8]>::to_vec);
+/// The path in `b/some/path`; none for a removed file.
+pub(crate) fn path(text: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
+    name(text)?.strip_prefix(prefix).map(<[u8]>::to_vec)
+}
+
+/// A name, which may be quoted.
+pub(crate) fn name(text: &[u8]) -> Option<Vec<u8>> {
+    if let Some(quoted) = text.strip_prefix(b"\"") {
+        return unquote(quoted);
     }
     // A tab follows where the name has blanks.
-    name.strip_suffix(b"\t").unwrap_or(name).strip_prefix(b"b/").map(<[u8]>::to_vec)
+    Some(text.strip_suffix(b"\t").unwrap_or(text).to_vec())
 }
 
 /// Undoes quoting as in C, up to the closing quote.

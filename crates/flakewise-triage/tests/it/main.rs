@@ -2,5 +2,6 @@
 
 mod base;
 mod change;
+mod churn;
 mod depends;
 mod repository;
