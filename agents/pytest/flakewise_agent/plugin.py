@@ -317,7 +317,7 @@ class Agent:
 
     def tell_measures(self, attempt):
         if self.measurer is not None:
-            self.connection.send(dict(self.measurer.stop(), t="measured", i=attempt.index))
+            self.connection.later(wire.encoded(dict(self.measurer.stop(), t="measured", i=attempt.index)))
 
     def end(self, attempt):
         self.tell_measures(attempt)

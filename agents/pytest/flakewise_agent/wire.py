@@ -49,6 +49,14 @@ def text(value, limit=TEXT_LIMIT):
     return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def encoded(message):
+    """A message as a line that the host takes."""
+    line = (_encode(message) + "\n").encode()
+    if len(line) > LINE_LIMIT:
+        line = (_encode({"t": "oversized", "was": message.get("t"), "length": len(line)}) + "\n").encode()
+    return line
+
+
 def identity(descriptor):
     """What a descriptor stands for; none if it is closed. Tests close descriptors
     that are not theirs, and something else may be opened in their place."""
@@ -111,10 +119,7 @@ class Connection:
 
     def send(self, message):
         """Sends a message, and what was kept before it."""
-        line = (_encode(message) + "\n").encode()
-        if len(line) > LINE_LIMIT:
-            line = (_encode({"t": "oversized", "was": message.get("t"), "length": len(line)}) + "\n").encode()
-        self.send_line(line)
+        self.send_line(encoded(message))
 
     def send_line(self, line):
         """Sends an encoded message, and what was kept before it."""
