@@ -155,7 +155,7 @@ impl Suite {
             let peak = watcher.and_then(|watcher| watcher.join().ok()).unwrap_or_default();
             finished.map(|()| peak)
         })?;
-        let mut state = self.jobs.remove(&job).unwrap_or_default();
+        let mut state = self.take_job(job);
         let message = state.measured.take().filter(|message| message.i == test.number);
         Ok(state.outcome_of(test, Phase::Fork).and_then(|execution| match message {
             Some(message) => Ok(Measured::new(execution.outcome, *message, peak)),
