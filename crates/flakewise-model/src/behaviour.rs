@@ -136,6 +136,13 @@ impl BehaviourFeatures {
         }
     }
 
+    /// These, and those of another where these are missing.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let (ours, theirs) = (self.values(), other.values());
+        Self::from_values(std::array::from_fn(|place| ours[place].or(theirs[place])))
+    }
+
     /// The mean of several runs, as the paper's equation 2 has it. A feature that
     /// some runs could not measure is the mean of the others.
     pub fn average(runs: &[Self]) -> Self {
@@ -177,6 +184,13 @@ mod tests {
         };
         assert_eq!(of("Covered Changes"), features.covered_changes);
         assert_eq!(of("AST Depth"), features.ast_depth);
+    }
+
+    #[test]
+    fn what_is_missing_is_taken_from_another() {
+        let (first, second) = (numbered(0.0), numbered(2.0));
+        let part = BehaviourFeatures { run_time: None, ..first };
+        assert_eq!(part.or(&second), BehaviourFeatures { run_time: second.run_time, ..first });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use flakewise_model::TestId;
+use flakewise_model::{BehaviourFeatures, TestId};
 
 /// A language whose tests can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,6 +183,22 @@ pub struct Metrics {
     pub maintainability: f64,
 }
 
+impl Metrics {
+    /// As features; those of how the test behaves are missing.
+    pub fn features(&self) -> BehaviourFeatures {
+        BehaviourFeatures {
+            ast_depth: Some(self.ast_depth.into()),
+            assertions: Some(self.assertions.into()),
+            external_modules: Some(self.external_modules.into()),
+            halstead_volume: Some(self.halstead_volume),
+            cyclomatic_complexity: Some(self.cyclomatic_complexity.into()),
+            test_lines_of_code: Some(self.lines.into()),
+            maintainability: Some(self.maintainability),
+            ..BehaviourFeatures::default()
+        }
+    }
+}
+
 /// Something that could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
@@ -190,4 +206,18 @@ pub struct Issue {
     pub line: u32,
     /// What it is, for people.
     pub text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_fill_the_seven_features_of_source_and_no_other() {
+        let metrics = Metrics { lines: 7, maintainability: 50.0, ..Metrics::default() };
+        let features = metrics.features();
+        assert_eq!((features.test_lines_of_code, features.maintainability), (Some(7.0), Some(50.0)));
+        let known: Vec<bool> = features.values().iter().map(Option::is_some).collect();
+        assert_eq!(known, [[false; 11].as_slice(), &[true; 7]].concat());
+    }
 }
