@@ -13,7 +13,7 @@ use flakewise_model::{
     Notice, Outcome, PastRuns, Probability, Run, Shard, Tally, TestId,
 };
 use flakewise_runner::{
-    Director, Execution, Forks, FreshOptions, Place, RunnerError, Suite, TestKey, Versions,
+    Director, Execution, Forks, FreshOptions, Measured, Place, RunnerError, Suite, TestKey, Versions,
 };
 
 use crate::shard::is_in_shard;
@@ -32,6 +32,8 @@ pub struct HuntSettings {
     pub jobs: usize,
     /// The part of the tests to hunt.
     pub shard: Option<Shard>,
+    /// How often each test is measured before the hunt begins.
+    pub measured_runs: u32,
     /// Where randomness comes from.
     pub seed: u64,
 }
@@ -45,6 +47,8 @@ pub trait Knowledge {
     fn past(&mut self, tests: &[TestId], run: &Run) -> Vec<PastRuns>;
     /// Remembers an attempt.
     fn remember(&mut self, attempt: Attempt);
+    /// Takes in how a test behaved, run by run.
+    fn measured(&mut self, test: &TestId, runs: &[Measured]);
 }
 
 /// How far a hunt is.
@@ -53,6 +57,13 @@ pub enum HuntProgress {
     /// The suite runs once.
     Suite {
         /// Tests that ended.
+        done: u64,
+        /// Tests in all.
+        tests: u64,
+    },
+    /// Tests are measured.
+    Measuring {
+        /// Tests that were.
         done: u64,
         /// Tests in all.
         tests: u64,
@@ -120,10 +131,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let risks = context.knowledge.risks(&ids, suite.root());
     let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
     let first = hunter.suite_once(suite);
-    let ended = match first {
-        Ok(()) => hunter.run_alone(suite),
-        Err(error) => Err(error),
-    };
+    let ended = first.and_then(|()| hunter.measure(suite)).and_then(|()| hunter.run_alone(suite));
     match ended {
         Ok(()) => {}
         // What is known so far is worth telling.
@@ -302,6 +310,38 @@ impl<'a, 'b> Hunter<'a, 'b> {
             return Ok(());
         }
         suite.run_rest(self, |test| new.binary_search(&test).is_ok())
+    }
+
+    /// How the tests behave. Those runs are not counted: to be measured disturbs
+    /// a test.
+    fn measure(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
+        let wanted = self.context.settings.measured_runs;
+        if wanted == 0 {
+            return Ok(());
+        }
+        let tests = self.prey.len() as u64;
+        for place in 0..self.prey.len() {
+            if !self.goes_on() {
+                return Ok(());
+            }
+            let mut runs = Vec::new();
+            for _ in 0..wanted {
+                if self.prey[place].skipped {
+                    break;
+                }
+                match suite.measure(self.prey[place].key)? {
+                    Ok(measured) => runs.push(measured),
+                    Err(trouble) => {
+                        let text = format!("`{}` could not be measured: {trouble}", self.prey[place].name);
+                        self.notices.push(Notice { text, warning: false });
+                        break;
+                    }
+                }
+            }
+            self.context.knowledge.measured(&self.prey[place].id, &runs);
+            (self.context.progress)(HuntProgress::Measuring { done: place as u64 + 1, tests });
+        }
+        Ok(())
     }
 
     /// What the planner says, until it is enough.

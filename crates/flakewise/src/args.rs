@@ -236,6 +236,14 @@ pub(crate) struct HuntArguments {
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub(crate) shard: Option<flakewise_model::Shard>,
 
+    /// Measure how each test behaves first, and write that with its outcomes to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) features: Option<PathBuf>,
+
+    /// Measured runs of each test for `--features`
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) measured_runs: u32,
+
     /// Stop a test that takes longer than this
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
     pub(crate) test_timeout: Duration,

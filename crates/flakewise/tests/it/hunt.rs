@@ -215,6 +215,39 @@ fn what_a_killed_hunt_has_done_is_known_to_the_next_and_counted_once() {
 }
 
 #[test]
+fn how_tests_behave_is_measured_apart_and_written_with_their_outcomes() {
+    let project = Project::new(FLAKY);
+    let path = project.path().join("out/table.jsonl");
+    let file = path.to_str().expect("a plain path");
+    project.hunt(&[
+        "--no-store",
+        "--jobs",
+        "1",
+        "--budget",
+        "10m",
+        "--features",
+        file,
+        "--measured-runs",
+        "2",
+    ]);
+    let text = std::fs::read_to_string(&path).expect("written");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!(row["measured_runs"], 2);
+        for name in ["Run Time", "Covered Lines", "Max. Threads", "Assertions"] {
+            assert!(row["features"][name].is_f64(), "{name} of {row}");
+        }
+        assert!(row["features"].get("Wait Time").is_some(), "missing is told");
+    }
+    // Measured runs are not counted: these are all of the others.
+    let needs =
+        rows.iter().find(|row| row["test"].as_str().is_some_and(|test| test.ends_with("needs_another")));
+    let needs = needs.expect("there");
+    assert_eq!((&needs["together"]["passed"], &needs["alone"]["failed"]), (&1.into(), &10.into()));
+}
+
+#[test]
 fn parts_of_a_hunt_share_the_tests() {
     let project = Project::new(CALM);
     let tests = |shard: &str| {

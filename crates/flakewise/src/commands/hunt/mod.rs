@@ -1,6 +1,8 @@
 //! `flakewise hunt`: run single tests again, where it pays, until flaky ones
 //! show.
 
+mod features;
+
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -10,10 +12,11 @@ use std::time::Instant;
 use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge};
 use flakewise_model::{Attempt, Batch, PastRuns, ReportBatch, ReportId, Run, RunId, TestId};
 use flakewise_report::{hunt_json, hunt_text, number};
-use flakewise_runner::{RunnerCommand, Suite, SuiteOptions, Versions};
+use flakewise_runner::{Measured, RunnerCommand, Suite, SuiteOptions, Versions};
 use flakewise_spool::Journal;
 use indicatif::ProgressBar;
 
+use self::features::FeatureTable;
 use super::predict;
 use super::run::{hash_seed, variant};
 use crate::args::{HuntArguments, SummaryFormat};
@@ -52,6 +55,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         hidden: arguments.hidden,
         jobs: arguments.jobs.map_or(cores, usize::from),
         shard: arguments.shard,
+        measured_runs: if arguments.features.is_some() { arguments.measured_runs } else { 0 },
         seed,
     };
     let started = chrono::Utc::now();
@@ -77,6 +81,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         model: Some(model),
         printer,
         report: None,
+        features: arguments.features.is_some().then(FeatureTable::default),
         trouble: None,
     };
     // What a killed hunt left behind is known before this one begins.
@@ -106,6 +111,9 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     }
     memory.send(true);
     let report = report?;
+    if let (Some(table), Some(path)) = (&memory.features, &arguments.features) {
+        table.write(path).map_err(|source| ExpectedError::Write { path: path.clone(), source })?;
+    }
     printer.data(&match arguments.format {
         SummaryFormat::Text => format!("\n{}", hunt_text(&report)),
         SummaryFormat::Json => hunt_json(&report),
@@ -122,6 +130,14 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
         HuntProgress::Suite { done, tests } => {
             bar.get_or_insert_with(|| printer.progress(tests, "the suite, once")).set_position(done);
         }
+        HuntProgress::Measuring { done, tests } => {
+            if done == 1
+                && let Some(bar) = bar.take()
+            {
+                bar.finish_and_clear();
+            }
+            bar.get_or_insert_with(|| printer.progress(tests, "measuring")).set_position(done);
+        }
         HuntProgress::Hunting { executions, found, hidden } => {
             if bar.as_ref().is_some_and(|bar| bar.length() != Some(0))
                 && let Some(bar) = bar.take()
@@ -136,6 +152,13 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
     }
 }
 
+/// The id that source has for a test: it knows nothing of parameters.
+pub(super) fn without_parameters(test: &TestId) -> TestId {
+    let builder = TestId::builder(test.scheme(), &test.module());
+    let builder = test.class_path().iter().fold(builder, |builder, class| builder.class(class));
+    builder.finish(&test.name(), None)
+}
+
 /// What is known of the tests, and where attempts go.
 struct Memory<'a> {
     sender: Option<&'a Sender>,
@@ -144,6 +167,8 @@ struct Memory<'a> {
     model: Option<LoadedModel>,
     printer: &'a Printer,
     report: Option<Report>,
+    /// How the tests behave, if that is wanted.
+    features: Option<FeatureTable>,
     /// Why something is not remembered.
     trouble: Option<String>,
 }
@@ -208,18 +233,15 @@ impl Memory<'_> {
 impl Knowledge for Memory<'_> {
     fn risks(&mut self, tests: &[TestId], root: &Path) -> Vec<f64> {
         let files: BTreeSet<String> = tests.iter().map(TestId::module).collect();
+        if let Some(table) = &mut self.features {
+            table.prepare(tests, root, &files);
+        }
         let risks = match self.model.take() {
             Some(model) => predict::risks(root, &files, &self.project, model, self.printer),
             None => HashMap::new(),
         };
-        // Source knows nothing of parameters.
-        let plain = |test: &TestId| {
-            let builder = TestId::builder(test.scheme(), &test.module());
-            let builder = test.class_path().iter().fold(builder, |builder, class| builder.class(class));
-            builder.finish(&test.name(), None)
-        };
         let past = self.flaky_elsewhere(tests);
-        let by_source = |test: &TestId| risks.get(&plain(test)).copied().unwrap_or(BASE_RATE);
+        let by_source = |test: &TestId| risks.get(&without_parameters(test)).copied().unwrap_or(BASE_RATE);
         tests.iter().zip(past).map(|(test, past)| by_source(test).max(past)).collect()
     }
 
@@ -231,7 +253,16 @@ impl Knowledge for Memory<'_> {
         }
     }
 
+    fn measured(&mut self, test: &TestId, runs: &[Measured]) {
+        if let Some(table) = &mut self.features {
+            table.measured(test, runs);
+        }
+    }
+
     fn remember(&mut self, attempt: Attempt) {
+        if let Some(table) = &mut self.features {
+            table.count(&attempt);
+        }
         if self.report.is_none() {
             self.begin_report(&attempt.run);
         }
