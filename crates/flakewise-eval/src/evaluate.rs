@@ -9,7 +9,7 @@ use std::time::Instant;
 use flakewise_learn::Fold;
 
 use crate::{
-    Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Measures, Model, Protocol, blend_model,
+    Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Found, Measures, Model, Protocol, blend_model,
     simple_models,
 };
 
@@ -134,7 +134,8 @@ pub fn evaluate(
                         .enumerate()
                         .map(|(fold, rows)| (&rows.test[..], &scores[&(plan, fold, model)][answer]))
                         .collect();
-                    Measures::new(name, &corpus.records, &judged)
+                    let found = Found::count(&corpus, &judged);
+                    Measures { found, ..Measures::new(name, &corpus.records, &judged) }
                 })
                 .collect(),
         })

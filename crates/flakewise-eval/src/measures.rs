@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flakewise_learn::{Bins, Confusion, ReliabilityBin, average_precision, brier, reliability, roc_auc};
 
-use crate::{FoldScores, Record};
+use crate::{FoldScores, Found, Record};
 
 /// How good a model is under one protocol, over all tests that were held out.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub struct Measures {
     pub reliability: Vec<ReliabilityBin>,
     /// The same by project.
     pub projects: Vec<ProjectMeasures>,
+    /// The flaky tests that were found and missed, by project and kind.
+    pub found: Vec<Found>,
     /// Points of precision over recall, for plots: recall rises.
     pub curve: Vec<(f64, f64)>,
     /// Learning, in seconds of processor time, for each fold.
@@ -102,6 +104,7 @@ impl Measures {
             brier: brier(&probabilities, &labels),
             reliability: reliability(&probabilities, &labels, Bins::EqualWidth(BINS)),
             projects,
+            found: Vec::new(),
             curve: curve(&probabilities, &labels),
             train_seconds: folds.iter().map(|(_, scores)| scores.train_seconds).sum::<f64>()
                 / folds.len().max(1) as f64,

@@ -9,7 +9,7 @@ use crate::{EvalError, Evaluation, Measures, ProtocolMeasures};
 
 impl Evaluation {
     /// Writes the results into a folder: a table for each protocol, one by
-    /// project, one of reliability, and a page with plots.
+    /// project, one of what was found, one of reliability, and a page with plots.
     pub fn write(&self, folder: &Path) -> Result<(), EvalError> {
         let failed = |path: PathBuf| move |source| EvalError::Write { path, source };
         std::fs::create_dir_all(folder).map_err(failed(folder.to_owned()))?;
@@ -19,6 +19,7 @@ impl Evaluation {
             .map(|measured| (format!("{}.tsv", measured.protocol.name()), self.table(measured)))
             .collect();
         files.push(("projects.tsv".to_owned(), self.projects_table()));
+        files.push(("errors.tsv".to_owned(), self.found_table()));
         files.push(("reliability.tsv".to_owned(), self.reliability_table()));
         files.push(("index.html".to_owned(), self.page()));
         for (name, text) in files {
@@ -69,7 +70,7 @@ impl Evaluation {
         text
     }
 
-    fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         format!(
             "# {}: {} tests of {} projects, {} flaky; seed {}\n",
             self.dataset, self.tests, self.projects, self.flaky, self.seed

@@ -41,7 +41,15 @@ fn results_are_those_that_are_committed() {
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
-        ["class.tsv", "index.html", "project.tsv", "projects.tsv", "random.tsv", "reliability.tsv"]
+        [
+            "class.tsv",
+            "errors.tsv",
+            "index.html",
+            "project.tsv",
+            "projects.tsv",
+            "random.tsv",
+            "reliability.tsv"
+        ]
     );
     for protocol in Protocol::ALL {
         let name = format!("{}.tsv", protocol.name());
