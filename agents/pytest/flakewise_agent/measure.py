@@ -102,11 +102,8 @@ class Measurer:
 
     def _calls(self):
         """How often this process has read and written, whatever from and to."""
-        fields = dict(line.split(b": ", 1) for line in (self._look(self.process + "/io") or b"").splitlines())
-        try:
-            return int(fields[b"syscr"]), int(fields[b"syscw"])
-        except (KeyError, ValueError):
-            return None, None
+        text = self._look(self.process + "/io")
+        return number_after(b"syscr:", text), number_after(b"syscw:", text)
 
     def _wait_time(self):
         if not self._has_wait:
@@ -130,10 +127,8 @@ class Measurer:
             _close(descriptor)
 
     def _peak_memory(self):
-        for line in (self._look(self.process + "/status") or b"").splitlines():
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
-        return None
+        kibibytes = number_after(b"VmHWM:", self._look(self.process + "/status"))
+        return None if kibibytes is None else kibibytes * 1024
 
     def _thread_count(self):
         try:
@@ -307,6 +302,18 @@ class Lines:
             monitoring.register_callback(tool, event, None)
         monitoring.free_tool_id(tool)
         return True
+
+
+def number_after(name, text):
+    """The number that follows a name at the beginning of a line."""
+    # Looked for rather than taken apart: this is done for every test.
+    begin = -1 if text is None else (b"\n" + text).find(b"\n" + name)
+    if begin < 0:
+        return None
+    try:
+        return int(text[begin + len(name) : begin + len(name) + 24].split(None, 1)[0])
+    except (IndexError, ValueError):
+        return None
 
 
 def as_ranges(lines):
