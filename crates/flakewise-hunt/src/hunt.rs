@@ -369,10 +369,10 @@ impl<'a, 'b> Hunter<'a, 'b> {
     /// In new processes, one at a time, where nothing can be forked.
     fn run_fresh(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
         self.is_solo = true;
-        while let Some(test) = self.next() {
+        while let Some(tests) = self.next() {
             let options = FreshOptions { hash_seed: suite.hash_seed(), ..FreshOptions::default() };
-            let run = suite.fresh(test, &options)?;
-            Forks::ended(self, test, run.execution);
+            let run = suite.fresh(tests[0], &options)?;
+            Forks::ended(self, &tests, run.execution);
         }
         Ok(())
     }
@@ -556,7 +556,7 @@ impl Director for Hunter<'_, '_> {
 
 /// What follows.
 impl Forks for Hunter<'_, '_> {
-    fn next(&mut self) -> Option<TestKey> {
+    fn next(&mut self) -> Option<Vec<TestKey>> {
         if !self.goes_on() {
             return None;
         }
@@ -565,7 +565,7 @@ impl Forks for Hunter<'_, '_> {
                 self.open.pop_front();
             } else if self.is_solo {
                 self.under_way += 1;
-                return Some(self.prey[place].key);
+                return Some(vec![self.prey[place].key]);
             } else {
                 // Once nothing else runs.
                 return None;
@@ -578,13 +578,13 @@ impl Forks for Hunter<'_, '_> {
                 continue;
             }
             self.under_way += 1;
-            return Some(self.prey[place].key);
+            return Some(vec![self.prey[place].key]);
         }
     }
 
-    fn ended(&mut self, test: TestKey, result: Result<Execution, String>) {
+    fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
         self.under_way = self.under_way.saturating_sub(1);
-        let Some(&place) = self.places.get(&test) else { return };
+        let Some(&place) = self.places.get(&tests[0]) else { return };
         let execution = match result {
             Ok(execution) => execution,
             Err(trouble) => {

@@ -5,6 +5,7 @@
 //! It is pure: the same answers to the same observations and seed.
 
 mod hunt;
+mod minimise;
 mod plan;
 mod shard;
 

@@ -30,6 +30,8 @@ type Tail = Arc<Mutex<Vec<u8>>>;
 pub struct FreshOptions<'a> {
     /// The hash seed.
     pub hash_seed: u32,
+    /// Tests to run before it in the same process, in this order.
+    pub before: Vec<TestKey>,
     /// Whether to watch what it depends on.
     pub observe: bool,
     /// Source files whose executed lines are wanted, as absolute paths, with
@@ -56,17 +58,22 @@ pub struct FreshRun {
 }
 
 impl Suite {
-    /// Runs one test alone in a newly started process.
+    /// Runs one test in a newly started process.
     pub fn fresh(&mut self, test: TestKey, options: &FreshOptions<'_>) -> Result<FreshRun, RunnerError> {
         let session = test.session as usize;
         let worker = self.worker(session, "fresh");
-        // Only the test's own file is collected; if that does not bring the
-        // test to light, everything is.
-        let name = self.name(test).to_owned();
-        let file = self.sessions[session].file_of(&name);
-        let mut run = self.fresh_once(test, options, file.as_deref(), &worker)?;
-        if run.execution.is_err() && file.is_some() && options.elsewhere.is_none() {
-            run = self.fresh_once(test, options, None, &worker)?;
+        // Only the tests' own files are collected; if that does not bring them
+        // to light, everything is.
+        let all = options.before.iter().chain([&test]);
+        let mut files: Vec<PathBuf> = Vec::new();
+        for file in all.filter_map(|test| self.sessions[session].file_of(self.name(*test))) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        let mut run = self.fresh_once(test, options, &files, &worker)?;
+        if run.execution.is_err() && !files.is_empty() && options.elsewhere.is_none() {
+            run = self.fresh_once(test, options, &[], &worker)?;
         }
         Ok(run)
     }
@@ -75,16 +82,17 @@ impl Suite {
         &mut self,
         test: TestKey,
         options: &FreshOptions<'_>,
-        file: Option<&Path>,
+        files: &[PathBuf],
         worker: &str,
     ) -> Result<FreshRun, RunnerError> {
-        let name = self.name(test).to_owned();
+        let all: Vec<TestKey> = options.before.iter().copied().chain([test]).collect();
+        let names: Vec<String> = all.iter().map(|test| self.name(*test).to_owned()).collect();
         let watch = Watch::new(&options.watch);
         let trail = self.folder.trail();
-        let file = file.map(|file| options.elsewhere.map_or_else(|| file.to_owned(), |map| map(file)));
+        let place = |file: &PathBuf| options.elsewhere.map_or_else(|| file.clone(), |map| map(file));
         let order = Job {
-            names: vec![name.clone()],
-            files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
+            names: names.clone(),
+            files: files.iter().map(|file| place(file).to_string_lossy().into_owned()).collect(),
             phase: Some(AgentPhase::Fresh),
             observe: options.observe,
             trail: trail.to_string_lossy().into_owned(),
@@ -94,7 +102,7 @@ impl Suite {
         let state = JobState {
             session: test.session,
             worker: worker.to_owned(),
-            numbers: [(name, test.number)].into(),
+            numbers: names.into_iter().zip(all.iter().map(|test| test.number)).collect(),
             ..JobState::default()
         };
         let started = self.start_fresh(order, state, options.hash_seed, options.elsewhere);

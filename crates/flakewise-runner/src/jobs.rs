@@ -22,18 +22,19 @@ const FIRST_WORDS: Duration = Duration::from_secs(2);
 /// How often we look for what tests left behind while others run.
 const STRAY_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Says which tests run in forks, and hears how they ended.
+/// Says what runs in forks, and hears how it ended.
 pub trait Forks {
-    /// The test to run next; none if nothing is wanted any more. Asked again
+    /// The next fork: tests of one session to run one after another, the last
+    /// of which is asked about. None if nothing is wanted any more. Asked again
     /// while others are under way, and after each that ended.
-    fn next(&mut self) -> Option<TestKey>;
-    /// A test was run, or could not be.
-    fn ended(&mut self, test: TestKey, result: Result<Execution, String>);
+    fn next(&mut self) -> Option<Vec<TestKey>>;
+    /// How the last of these tests ended; or why it was not run.
+    fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>);
 }
 
 struct Running {
     job: u32,
-    test: TestKey,
+    tests: Vec<TestKey>,
     since: Instant,
 }
 
@@ -108,8 +109,7 @@ impl Suite {
         Ok(self.take_job(job).outcome_of(test, Phase::Fork))
     }
 
-    /// Runs tests alone in forks, several side by side, until nothing more is
-    /// wanted.
+    /// Runs tests in forks, several side by side, until nothing more is wanted.
     pub fn fork_many(&mut self, side_by_side: usize, forks: &mut dyn Forks) -> Result<(), RunnerError> {
         let mut running: Vec<Running> = Vec::new();
         let mut looked = Instant::now();
@@ -117,12 +117,13 @@ impl Suite {
         loop {
             while is_swept
                 && running.len() < side_by_side
-                && let Some(test) = forks.next()
+                && let Some(tests) = forks.next()
             {
-                let session = test.session as usize;
+                let session = tests[0].session as usize;
                 let worker = self.worker(session, "fork");
-                let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
-                running.push(Running { job, test, since: Instant::now() });
+                let numbers = tests.iter().map(|test| test.number).collect();
+                let job = self.start_fork(session, numbers, worker, AgentPhase::Fork, false);
+                running.push(Running { job, tests, since: Instant::now() });
             }
             if running.is_empty() {
                 self.sweep();
@@ -137,13 +138,17 @@ impl Suite {
             self.pump(&mut NothingAgain, |suite| any_is_over(suite) || Instant::now() > deadline)?;
             let (over, open) = running.into_iter().partition(|running| self.is_over(running.job));
             running = open;
-            for Running { job, test, .. } in over {
-                let result = self.take_job(job).outcome_of(test, Phase::Fork);
-                forks.ended(test, result);
+            for Running { job, tests, .. } in over {
+                let asked = tests[tests.len() - 1];
+                let result = self.take_job(job).outcome_of(asked, Phase::Fork);
+                forks.ended(&tests, result);
             }
-            let limit = START_LIMIT + self.options.test_timeout;
-            for overdue in running.iter().filter(|running| running.since.elapsed() > limit) {
-                if let Some(pid) = self.jobs[&overdue.job].pid {
+            for running in &running {
+                let tests = u32::try_from(running.tests.len()).unwrap_or(u32::MAX);
+                let limit = START_LIMIT.saturating_add(self.options.test_timeout.saturating_mul(tests));
+                if running.since.elapsed() > limit
+                    && let Some(pid) = self.jobs[&running.job].pid
+                {
                     processes::kill_tree(pid);
                 }
             }

@@ -39,6 +39,7 @@ pub(crate) fn watching(change: &Change, hash_seed: u32) -> FreshOptions<'static>
     let sources = change.files.iter().filter(|file| file.source);
     let absolute = |path: &str| change.root.join(path);
     FreshOptions {
+        before: Vec::new(),
         hash_seed,
         observe: true,
         changed: sources
