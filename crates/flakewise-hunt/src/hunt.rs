@@ -143,7 +143,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
 }
 
 /// Finds the tests and runs none.
-struct Collect;
+pub(crate) struct Collect;
 
 impl Director for Collect {
     fn collected(&mut self, _: u32, _: &[String]) {}

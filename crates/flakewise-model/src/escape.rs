@@ -100,6 +100,16 @@ pub(crate) fn find(text: &str, needle: &str) -> Option<usize> {
     None
 }
 
+/// A word of a command line, so that a shell takes it for one.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

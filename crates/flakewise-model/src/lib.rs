@@ -8,6 +8,7 @@
 mod attempt;
 mod batch;
 mod behaviour;
+mod culprit;
 mod escape;
 mod finding;
 mod fingerprint;
@@ -24,6 +25,8 @@ mod variant;
 pub use attempt::{Attempt, Failure, MESSAGE_LIMIT, Phase};
 pub use batch::{Batch, ReportBatch, StoredVerdict};
 pub use behaviour::BehaviourFeatures;
+pub use culprit::{Culprit, CulpritAnswer, CulpritReport, NamedTest};
+pub use escape::shell_word;
 pub use finding::{
     Conclusion, Cost, Evidence, FailureGroup, Finding, FindingId, FindingKind, FlakeRate, HistoryReport,
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,

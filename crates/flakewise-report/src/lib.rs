@@ -8,6 +8,7 @@
 //! Text carries ANSI styles; the caller strips them where they are not wanted.
 //! Everything is understandable without them.
 
+mod culprit;
 mod hunt;
 mod json;
 mod markdown;
@@ -19,6 +20,7 @@ mod text;
 mod words;
 mod workflow;
 
+pub use culprit::{culprit_json, culprit_text};
 pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, FindingKind,
-    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId,
+    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId, shell_word,
 };
 use flakewise_runner::{
     Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey, Versions,
@@ -534,10 +534,10 @@ impl Climb<'_, '_> {
             // Alone, in the way the suite was started.
             let is_module = argv.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "pytest");
             words.push(if is_module { "python -m pytest" } else { "pytest" }.to_owned());
-            words.push(quoted(self.suite.name(test)));
+            words.push(shell_word(self.suite.name(test)));
         } else {
             // With everything that ran before it.
-            words.extend(self.context.command.iter().map(|word| quoted(word)));
+            words.extend(self.context.command.iter().map(|word| shell_word(word)));
         }
         for (option, value) in self.suite.seeds(test.session) {
             match option.as_str() {
@@ -547,16 +547,6 @@ impl Climb<'_, '_> {
             }
         }
         words.join(" ")
-    }
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

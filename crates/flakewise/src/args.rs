@@ -17,6 +17,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
         table in a folder or a bucket, and tells from it which tests are flaky over time.\n\n  \
         flakewise run -- pytest          run tests, say what failures are due to\n  \
         flakewise hunt -- pytest         run single tests again until flaky ones show\n  \
+        flakewise culprit TEST -- pytest which tests another one depends on\n  \
         flakewise ingest build/reports   take in what a run reported\n  \
         flakewise report                 the flaky tests, the costliest first\n  \
         flakewise show test_total        one test's past, and the evidence\n  \
@@ -40,6 +41,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Run(Box<RunArguments>),
     Hunt(Box<HuntArguments>),
+    Culprit(CulpritArguments),
     Ingest(IngestArguments),
     Predict(PredictArguments),
     Train(TrainArguments),
@@ -269,6 +271,49 @@ pub(crate) struct HuntArguments {
     /// Folder for what is on its way to the history
     #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL", default_value = ".flakewise/spool")]
     pub(crate) spool: PathBuf,
+
+    /// How to print what was found; unless as text, your command prints to stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: SummaryFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Find the tests that another test depends on",
+    long_about = "Find the tests that another test depends on.\n\n\
+        For a test that fails in the suite and passes alone, or the other way round. Runs it\n\
+        alone, looks for an order in which it ends otherwise, and reduces the tests before it\n\
+        to those that are needed: polluters that make it fail, or state-setters it needs to\n\
+        pass. That takes forks of one process, which cost milliseconds; what is found is\n\
+        confirmed in new processes, and told with a plain command that shows it.",
+    after_help = "Examples:\n  \
+        flakewise culprit test_total -- pytest\n  \
+        flakewise culprit --all tests/test_cart.py::test_total -- python -m pytest tests"
+)]
+pub(crate) struct CulpritArguments {
+    /// The test, as your runner names it, or the end of that name
+    #[arg(value_name = "TEST")]
+    pub(crate) test: String,
+
+    /// The command that runs the tests, after `--`
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+
+    /// Try every other test, and look for tests that clean up in between
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Forks to run side by side; as many as there are cores by default
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
+
+    /// Stop a test that takes longer than this
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub(crate) test_timeout: Duration,
+
+    /// Where randomness comes from; a new one each time by default
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
 
     /// How to print what was found; unless as text, your command prints to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]

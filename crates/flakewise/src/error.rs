@@ -3,7 +3,18 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use flakewise_hunt::CulpritError;
+
 use crate::exit_code::ExitCode;
+
+impl From<CulpritError> for ExpectedError {
+    fn from(error: CulpritError) -> Self {
+        match error {
+            CulpritError::Runner(error) => Self::Runner(error),
+            error => Self::Culprit(error),
+        }
+    }
+}
 
 /// Why a command could not do what was asked. None of these is a bug.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +54,8 @@ pub(crate) enum ExpectedError {
     #[error(transparent)]
     Runner(#[from] flakewise_runner::RunnerError),
     #[error(transparent)]
+    Culprit(flakewise_hunt::CulpritError),
+    #[error(transparent)]
     Change(#[from] flakewise_triage::ChangeError),
     #[error("`{path}` is no file or folder of this repository")]
     NoSuchSource { path: String },
@@ -77,6 +90,7 @@ impl ExpectedError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::NoReports { .. }
+            | Self::Culprit(CulpritError::Unknown { .. } | CulpritError::Ambiguous { .. })
             | Self::Train { .. }
             | Self::Eval(flakewise_eval::EvalError::TooFewTests { .. }) => ExitCode::NothingFound,
             Self::NoSuchPath { .. } | Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => {
@@ -93,7 +107,7 @@ impl ExpectedError {
             Self::NoEngine => ExitCode::Store,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { signal: 2 }) => ExitCode::Interrupted,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { .. }) => ExitCode::Terminated,
-            Self::Runner(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
+            Self::Runner(_) | Self::Culprit(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
             Self::NoSuchSource { .. } | Self::Model { .. } | Self::Eval(_) | Self::Write { .. } => {
                 ExitCode::Report
             }
@@ -122,6 +136,10 @@ impl ExpectedError {
                 Some("tables and views: attempts, reports, verdicts, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
             }
             Self::Runner(error) => error.hint().map(str::to_owned),
+            Self::Culprit(CulpritError::Unknown { .. }) => {
+                Some("name it as your runner does, such as `tests/test_cart.py::test_total`".to_owned())
+            }
+            Self::Culprit(CulpritError::Ambiguous { .. }) => Some("give more of its name".to_owned()),
             Self::Change(error) => error.hint(),
             Self::NoRepository => Some("leave `--changed` out to look at all tests".to_owned()),
             Self::Model { source: flakewise_predict::ModelError::Newer { .. }, .. } => {

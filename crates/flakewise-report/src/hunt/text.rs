@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Probability, highest_rate};
+use flakewise_model::{
+    FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Probability, highest_rate, shell_word,
+};
 
 use crate::run::{name_of, what};
 use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, styled};
@@ -41,7 +43,7 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     }
     for (place, found) in report.found.iter().enumerate() {
         if place < FULL {
-            write_found(out, found)?;
+            write_found(out, report, found)?;
         } else {
             writeln!(out, "{}", title(found))?;
         }
@@ -73,14 +75,20 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     writeln!(out, "{}", end(report))
 }
 
-fn write_found(out: &mut String, found: &FoundTest) -> std::fmt::Result {
+fn write_found(out: &mut String, report: &HuntReport, found: &FoundTest) -> std::fmt::Result {
     writeln!(out, "\n{}", title(found))?;
     if let Some(failure) = &found.failure {
         let place = found.place.as_ref();
         let place = place.map_or_else(String::new, |(file, line)| format!(" ({}:{line})", clean(file)));
         writeln!(out, "{INDENT}{}{place}", what(failure.kind.as_deref(), &failure.message, WIDTH))?;
     }
-    writeln!(out, "{INDENT}{}", how(found))
+    writeln!(out, "{INDENT}{}", how(found))?;
+    if matches!(found.kind, FoundKind::FailsAlone | FoundKind::PassesAlone) {
+        let command: Vec<String> = report.command.iter().map(|word| shell_word(&clean(word))).collect();
+        let name = shell_word(&clean(&found.name));
+        writeln!(out, "{INDENT}{} flakewise culprit {name} -- {}", styled(HINT, "next:"), command.join(" "))?;
+    }
+    Ok(())
 }
 
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.
@@ -277,10 +285,12 @@ mod tests {
         FLAKY  tests/test_cart.py::test_brittle  da7fece4
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                passes with the others, failed all 10 times it ran alone: it needs what another test leaves behind
+               next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
 
         FLAKY  tests/test_cart.py::test_victim  2ca75501
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                failed with the others, passed all 10 times it ran alone: another test is in its way, or it fails rarely
+               next: flakewise culprit tests/test_cart.py::test_victim -- pytest
 
         FLAKY  tests/test_cart.py::test_before  8ad05572
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)

@@ -1,5 +1,6 @@
 //! One module per command: call the crates that know, print what they say.
 
+mod culprit;
 mod debug;
 mod eval;
 mod hunt;
@@ -24,7 +25,7 @@ use crate::printer::Printer;
 /// Runs one command.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::ExitCode, ExpectedError> {
     // Whoever runs other people's tests must not leave them behind.
-    if matches!(command, Command::Run(_) | Command::Hunt(_))
+    if matches!(command, Command::Run(_) | Command::Hunt(_) | Command::Culprit(_))
         && let Some(code) = flakewise_runner::guard()
     {
         return Ok(code);
@@ -32,6 +33,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
     let code: Result<ExitCode, ExpectedError> = match command {
         Command::Run(arguments) => return run::run(&arguments, printer),
         Command::Hunt(arguments) => hunt::hunt(&arguments, printer),
+        Command::Culprit(arguments) => culprit::culprit(&arguments, printer),
         Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         Command::Predict(arguments) => predict::predict(&arguments, printer),

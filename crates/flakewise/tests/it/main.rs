@@ -1,5 +1,6 @@
 //! The real binary, as people and CI use it.
 
+mod culprit;
 mod eval;
 mod help;
 #[cfg(feature = "history")]

@@ -1,0 +1,100 @@
+//! What a search for culprits found, for machines.
+
+use flakewise_model::{CulpritAnswer, CulpritReport, NamedTest, Tally};
+use serde::Serialize;
+
+use super::text::reproduce;
+use crate::json::{FORMAT, render, time};
+
+/// What a search found, as a JSON document.
+pub fn culprit_json(report: &CulpritReport) -> String {
+    let run = &report.run;
+    let orders = match report.answer {
+        CulpritAnswer::NoDifference { orders } => Some(orders),
+        _ => None,
+    };
+    render(&CulpritSummary {
+        format: FORMAT,
+        test: NameSummary::from(&report.test),
+        commit: run.commit.as_deref(),
+        dirty: run.dirty,
+        variant: run.variant.to_string(),
+        started: time(run.started),
+        command: &report.command,
+        seed: report.seed.to_string(),
+        answer: report.answer.name(),
+        orders_tried: orders,
+        alone: report.alone.into(),
+        culprits: report
+            .answer
+            .culprits()
+            .iter()
+            .map(|culprit| CulpritForm {
+                tests: culprit.tests.iter().map(NameSummary::from).collect(),
+                forks: culprit.forks.into(),
+                fresh: culprit.fresh.into(),
+                proved: report.is_proved(culprit),
+                reproduce: reproduce(report, culprit),
+            })
+            .collect(),
+        cleaners: report.cleaners.iter().map(NameSummary::from).collect(),
+        exhaustive: report.exhaustive,
+        forks: report.forks,
+        seconds: report.duration.as_secs_f64(),
+        notices: report.notices.iter().map(|notice| notice.text.as_str()).collect(),
+    })
+}
+
+#[derive(Serialize)]
+struct CulpritSummary<'a> {
+    format: u32,
+    test: NameSummary<'a>,
+    commit: Option<&'a str>,
+    dirty: bool,
+    variant: String,
+    started: String,
+    command: &'a [String],
+    seed: String,
+    answer: &'static str,
+    orders_tried: Option<u32>,
+    alone: TallySummary,
+    culprits: Vec<CulpritForm<'a>>,
+    cleaners: Vec<NameSummary<'a>>,
+    exhaustive: bool,
+    forks: u64,
+    seconds: f64,
+    notices: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct CulpritForm<'a> {
+    tests: Vec<NameSummary<'a>>,
+    forks: TallySummary,
+    fresh: TallySummary,
+    proved: bool,
+    reproduce: String,
+}
+
+#[derive(Serialize)]
+struct NameSummary<'a> {
+    test: String,
+    name: &'a str,
+}
+
+impl<'a> From<&'a NamedTest> for NameSummary<'a> {
+    fn from(named: &'a NamedTest) -> Self {
+        Self { test: named.test.to_string(), name: &named.name }
+    }
+}
+
+#[derive(Serialize)]
+struct TallySummary {
+    passed: u64,
+    failed: u64,
+}
+
+impl From<Tally> for TallySummary {
+    fn from(tally: Tally) -> Self {
+        Self { passed: tally.passed, failed: tally.failed }
+    }
+}

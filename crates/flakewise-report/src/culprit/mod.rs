@@ -1,0 +1,7 @@
+//! Which tests another test depends on.
+
+mod json;
+mod text;
+
+pub use json::culprit_json;
+pub use text::culprit_text;

@@ -1,0 +1,132 @@
+//! What a search for culprits found, in a terminal.
+
+use std::fmt::Write as _;
+
+use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, Tally, shell_word};
+
+use crate::run::name_of;
+use crate::style::{BOLD, GOOD, HINT, WARNING, styled};
+use crate::words::{clean, count, duration, number, plural};
+
+/// Culprits told in full; what follows has a line each.
+const FULL: usize = 3;
+/// Culprits listed at all.
+const LISTED: usize = 50;
+const INDENT: &str = "       ";
+
+/// Which tests a test depends on, how often that showed, and a command that
+/// shows it.
+pub fn culprit_text(report: &CulpritReport) -> String {
+    let mut out = String::new();
+    let _ = write_report(&mut out, report);
+    out
+}
+
+fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
+    let name = styled(BOLD, name_of(&report.test.name));
+    match &report.answer {
+        CulpritAnswer::FlakyAlone => {
+            writeln!(out, "{}  {name}", styled(WARNING, "FLAKY ALONE"))?;
+            writeln!(out, "{INDENT}{}: no other test is needed", alone(report.alone))?;
+        }
+        CulpritAnswer::NoDifference { orders } => {
+            writeln!(out, "{}  {name}", styled(GOOD, "NO DIFFERENCE"))?;
+            let orders = plural(u64::from(*orders), "order", "orders");
+            writeln!(out, "{INDENT}{}, and ended so in {orders} of all tests", alone(report.alone))?;
+        }
+        CulpritAnswer::Victim(culprits) => {
+            writeln!(out, "{}  {name}", styled(WARNING, "VICTIM"))?;
+            writeln!(out, "{INDENT}{}, and fails after {}", alone(report.alone), few(culprits, "polluter"))?;
+        }
+        CulpritAnswer::Brittle(culprits) => {
+            writeln!(out, "{}  {name}", styled(WARNING, "BRITTLE"))?;
+            writeln!(
+                out,
+                "{INDENT}{}, and passes after {}",
+                alone(report.alone),
+                few(culprits, "state-setter")
+            )?;
+        }
+    }
+    let culprits = report.answer.culprits();
+    for (place, culprit) in culprits.iter().take(LISTED).enumerate() {
+        write_culprit(out, report, culprit, place < FULL)?;
+    }
+    if culprits.len() > LISTED {
+        writeln!(out, "and {} more", number((culprits.len() - LISTED) as u64))?;
+    }
+    if !report.cleaners.is_empty() {
+        let cleaners = report.cleaners.len() as u64;
+        let what = plural(cleaners, "test cleans up", "tests clean up");
+        writeln!(out, "\n{} {what} if it runs in between", styled(BOLD, "cleaners:"))?;
+        for cleaner in report.cleaners.iter().take(LISTED) {
+            writeln!(out, "{INDENT}- {}", name_of(&cleaner.name))?;
+        }
+    }
+    writeln!(out)?;
+    for notice in &report.notices {
+        let label = if notice.warning { styled(WARNING, "warning:") } else { styled(HINT, "note:") };
+        writeln!(out, "{label} {}", clean(&notice.text))?;
+    }
+    if !culprits.is_empty() && !report.exhaustive {
+        writeln!(out, "{} `--all` tries every other test, and looks for cleaners", styled(HINT, "hint:"))?;
+    }
+    writeln!(out, "{} in {}", plural(report.forks, "fork", "forks"), duration(report.duration))
+}
+
+fn write_culprit(
+    out: &mut String,
+    report: &CulpritReport,
+    culprit: &Culprit,
+    full: bool,
+) -> std::fmt::Result {
+    let names: Vec<String> = culprit.tests.iter().map(|test| name_of(&test.name)).collect();
+    if !full {
+        return writeln!(out, "{INDENT}{}", names.join(" and then "));
+    }
+    let role = if matches!(report.answer, CulpritAnswer::Victim(_)) { "POLLUTER" } else { "STATE-SETTER" };
+    let label = if names.len() == 1 { role.to_owned() } else { format!("{role}S, together") };
+    writeln!(out, "\n{}  {}", styled(WARNING, label), styled(BOLD, &names[0]))?;
+    for name in &names[1..] {
+        writeln!(out, "{INDENT}and then {}", styled(BOLD, name))?;
+    }
+    let verb = if matches!(report.answer, CulpritAnswer::Victim(_)) { "failed" } else { "passed" };
+    let times = |tally: Tally| {
+        let done = if verb == "failed" { tally.failed } else { tally.passed };
+        format!("{} of {}", number(done), number(tally.runs()))
+    };
+    let proof = if report.is_proved(culprit) { "proved" } else { "not confirmed in a new process" };
+    writeln!(
+        out,
+        "{INDENT}{verb} {} times after it in forks, {} in new processes: {proof}",
+        times(culprit.forks),
+        times(culprit.fresh)
+    )?;
+    writeln!(out, "{INDENT}{} {}", styled(HINT, "reproduce:"), reproduce(report, culprit))
+}
+
+/// A plain command that runs the culprits and then the test.
+pub(super) fn reproduce(report: &CulpritReport, culprit: &Culprit) -> String {
+    let is_module = report.command.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "pytest");
+    let mut words = vec![if is_module { "python -m pytest" } else { "pytest" }.to_owned()];
+    words.extend(culprit.tests.iter().chain([&report.test]).map(|test| shell_word(&clean(&test.name))));
+    words.join(" ")
+}
+
+fn alone(tally: Tally) -> String {
+    let runs = count(tally.runs(), "time");
+    match (tally.passed, tally.failed) {
+        (0, _) => format!("failed all {runs} it ran alone"),
+        (_, 0) => format!("passed all {runs} it ran alone"),
+        (_, failed) => format!("failed {} of {runs} it ran alone", number(failed)),
+    }
+}
+
+/// `a polluter`, `3 polluters`.
+fn few(culprits: &[Culprit], noun: &str) -> String {
+    match culprits {
+        [one] if one.tests.len() == 1 => format!("a {noun}"),
+        [one] => format!("{} that work together", count(one.tests.len() as u64, noun)),
+        _ => count(culprits.len() as u64, noun),
+    }
+}
