@@ -61,8 +61,7 @@ pub(crate) struct Classify<'a> {
     rows: Vec<u32>,
     /// The columns in the order in which they were drawn last.
     order: Vec<u32>,
-    /// The class and the weight of each row of the node at hand.
-    members: Vec<(u32, f32)>,
+    members: Members,
     /// One column of the node at hand: values, or ranks with places.
     gathered: Vec<f32>,
     keys: Vec<u64>,
@@ -72,13 +71,18 @@ pub(crate) struct Classify<'a> {
     values: Vec<f32>,
 }
 
+/// The class and the weight of each row of the node at hand.
+#[derive(Default)]
+struct Members {
+    classes: Vec<u32>,
+    weights: Vec<f32>,
+}
+
 /// A node that may be split.
 struct Open {
     node: usize,
     span: Range<usize>,
     depth: usize,
-    /// The weight of each class.
-    classes: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +115,7 @@ impl<'a> Classify<'a> {
             random,
             rows,
             order: (0..columns.values.len() as u32).collect(),
-            members: Vec::new(),
+            members: Members::default(),
             gathered: Vec::new(),
             keys: Vec::new(),
             moved: Vec::new(),
@@ -124,14 +128,15 @@ impl<'a> Classify<'a> {
     pub(crate) fn grow(mut self) -> Tree {
         let mut open = vec![self.add_node(0..self.rows.len(), 0)];
         while let Some(parent) = open.pop() {
-            let pure = parent.classes.iter().filter(|&&weight| weight > 0.0).count() < 2;
+            let classes = self.visit(&parent);
+            let pure = classes.iter().filter(|&&weight| weight > 0.0).count() < 2;
             let deep = self.options.max_depth.is_some_and(|most| parent.depth >= most);
             if pure || deep || parent.span.len() < 2 * self.least() {
                 continue;
             }
-            let split = match <[f64; 2]>::try_from(parent.classes.as_slice()) {
+            let split = match <[f64; 2]>::try_from(classes.as_slice()) {
                 Ok(classes) => self.choose(&parent.span, &Two::new(classes)),
-                Err(_) => self.choose(&parent.span, &Many::new(&parent.classes)),
+                Err(_) => self.choose(&parent.span, &Many::new(&classes)),
             };
             let Some(split) = split else { continue };
             let middle = self.part(&parent.span, &split);
@@ -149,18 +154,39 @@ impl<'a> Classify<'a> {
             .expect("children follow their parents")
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "shares and covers do not need more")]
     fn add_node(&mut self, span: Range<usize>, depth: usize) -> Open {
+        self.nodes.push(Node::LEAF);
+        self.covers.push(0.0);
+        self.values.resize(self.nodes.len() * self.outputs, 0.0);
+        Open { node: self.nodes.len() - 1, span, depth }
+    }
+
+    /// Collects the rows of a node, notes what they say, and gives the weight
+    /// of each class.
+    #[expect(clippy::cast_possible_truncation, reason = "shares and covers do not need more")]
+    fn visit(&mut self, open: &Open) -> Vec<f64> {
+        let rows = &self.rows[open.span.clone()];
+        self.members.classes.clear();
+        self.members.classes.extend(rows.iter().map(|&row| self.labels[row as usize]));
+        self.members.weights.clear();
+        self.members.weights.extend(rows.iter().map(|&row| self.weights[row as usize]));
         let mut classes = vec![0.0; self.outputs.max(2)];
-        for &row in &self.rows[span.clone()] {
-            classes[self.labels[row as usize] as usize] += f64::from(self.weights[row as usize]);
+        if let [first, second] = &mut classes[..] {
+            let (all, part) = sum(&self.members.weights, &self.members.classes);
+            // Exactly nothing is left of the first class where there is none of it.
+            let pure = self.members.classes.iter().all(|&class| class == 1);
+            (*first, *second) = (if pure { 0.0 } else { all - part }, part);
+        } else {
+            for (&class, &weight) in self.members.classes.iter().zip(&self.members.weights) {
+                classes[class as usize] += f64::from(weight);
+            }
         }
         let total: f64 = classes.iter().sum();
         let shares = classes.iter().map(|weight| if total > 0.0 { (weight / total) as f32 } else { 0.0 });
-        self.values.extend(shares.skip(usize::from(self.outputs == 1)));
-        self.covers.push(total as f32);
-        self.nodes.push(Node::LEAF);
-        Open { node: self.nodes.len() - 1, span, depth, classes }
+        let values = &mut self.values[open.node * self.outputs..][..self.outputs];
+        values.iter_mut().zip(shares.skip(usize::from(self.outputs == 1))).for_each(|(value, share)| *value = share);
+        self.covers[open.node] = total as f32;
+        classes
     }
 
     /// The fewest rows of a leaf.
@@ -171,9 +197,6 @@ impl<'a> Classify<'a> {
     /// The best split of some columns drawn at random. More are drawn as long
     /// as none of them can be split.
     fn choose<S: Side>(&mut self, span: &Range<usize>, empty: &S) -> Option<Split> {
-        self.members.clear();
-        let member = |&row: &u32| (self.labels[row as usize], self.weights[row as usize]);
-        self.members.extend(self.rows[span.clone()].iter().map(member));
         let mut best = None;
         for drawn in 0..self.order.len() {
             if drawn >= self.tried && best.is_some() {
@@ -212,8 +235,7 @@ impl<'a> Classify<'a> {
         if missing > 0 {
             let mut side = empty.clone();
             for &key in &self.keys[present..] {
-                let (class, weight) = self.members[place_of(key)];
-                side.add(class, weight);
+                side.add(self.members.classes[place_of(key)], self.members.weights[place_of(key)]);
             }
             self.scan(span, column, present, Some(true), side, best);
         }
@@ -234,8 +256,7 @@ impl<'a> Classify<'a> {
         let already = if missing_left == Some(true) { all - present } else { 0 };
         for index in 0..present {
             let key = self.keys[index];
-            let (class, weight) = self.members[place_of(key)];
-            side.add(class, weight);
+            side.add(self.members.classes[place_of(key)], self.members.weights[place_of(key)]);
             let left = already + index + 1;
             let next = self.keys[..present].get(index + 1).copied();
             let same = next.is_some_and(|next| next >> 32 == key >> 32);
@@ -274,12 +295,11 @@ impl<'a> Classify<'a> {
         // Where all values are the same, the missing ones are parted from them.
         let goes_left = missing && low < high && self.random.below(2) == 0;
         let mut side = empty.clone();
-        let mut left = 0;
-        for (&value, &(class, weight)) in self.gathered.iter().zip(&self.members) {
-            let goes = (value <= threshold) | (value.is_nan() & goes_left);
-            side.add(class, if goes { weight } else { 0.0 });
-            left += usize::from(goes);
-        }
+        let left = if goes_left {
+            side.add_left(&self.gathered, &self.members, |value| !(value > threshold))
+        } else {
+            side.add_left(&self.gathered, &self.members, |value| value <= threshold)
+        };
         let all = self.gathered.len();
         if left < self.least() || all - left < self.least() {
             return;
@@ -317,27 +337,75 @@ fn place_of(key: u64) -> usize {
     key as u32 as usize
 }
 
+/// Values that are worked on at a time, which the compiler turns into wide
+/// instructions.
+const WIDTH: usize = 8;
+
 /// The least and the greatest value, and whether any is missing.
 fn range(values: &[f32]) -> (f32, f32, bool) {
-    let mut lows = [f32::INFINITY; 8];
-    let mut highs = [f32::NEG_INFINITY; 8];
-    let mut missing = false;
-    // Eight at a time, which the compiler turns into wide instructions.
-    for chunk in values.chunks(8) {
-        for (lane, &value) in chunk.iter().enumerate() {
-            lows[lane] = if value < lows[lane] { value } else { lows[lane] };
-            highs[lane] = if value > highs[lane] { value } else { highs[lane] };
-            missing |= value.is_nan();
-        }
+    let mut lows = [f32::INFINITY; WIDTH];
+    let mut highs = [f32::NEG_INFINITY; WIDTH];
+    let mut missing = [false; WIDTH];
+    let (chunks, rest) = values.as_chunks::<WIDTH>();
+    let mut add = |lane: usize, value: f32| {
+        lows[lane] = if value < lows[lane] { value } else { lows[lane] };
+        highs[lane] = if value > highs[lane] { value } else { highs[lane] };
+        missing[lane] |= value.is_nan();
+    };
+    for chunk in chunks {
+        (0..WIDTH).for_each(|lane| add(lane, chunk[lane]));
     }
+    rest.iter().enumerate().for_each(|(lane, &value)| add(lane, value));
     let low = lows.into_iter().fold(f32::INFINITY, f32::min);
-    (low, highs.into_iter().fold(f32::NEG_INFINITY, f32::max), missing)
+    (low, highs.into_iter().fold(f32::NEG_INFINITY, f32::max), missing.contains(&true))
+}
+
+/// The weight of all rows, and that of the second of two classes.
+fn sum(weights: &[f32], classes: &[u32]) -> (f64, f64) {
+    let mut sums = Sums::default();
+    let (weight_chunks, weight_rest) = weights.as_chunks::<WIDTH>();
+    let (class_chunks, class_rest) = classes.as_chunks::<WIDTH>();
+    for (weights, classes) in weight_chunks.iter().zip(class_chunks) {
+        (0..WIDTH).for_each(|lane| sums.add(lane, weights[lane], classes[lane]));
+    }
+    weight_rest.iter().zip(class_rest).enumerate().for_each(|(lane, (&weight, &class))| sums.add(lane, weight, class));
+    sums.total()
+}
+
+/// Sums of weights: of all rows, and of those of the second of two classes.
+#[derive(Default)]
+struct Sums {
+    all: [f64; WIDTH],
+    second: [f64; WIDTH],
+}
+
+impl Sums {
+    fn add(&mut self, lane: usize, weight: f32, class: u32) {
+        self.all[lane] += f64::from(weight);
+        self.second[lane] += f64::from(if class == 1 { weight } else { 0.0 });
+    }
+
+    fn total(&self) -> (f64, f64) {
+        (self.all.iter().sum(), self.second.iter().sum())
+    }
 }
 
 /// The rows on the left side of a split.
 trait Side: Clone {
     /// Puts a row there.
     fn add(&mut self, class: u32, weight: f32);
+
+    /// Puts there the rows whose values go left, and gives their number.
+    fn add_left(&mut self, values: &[f32], members: &Members, goes: impl Fn(f32) -> bool) -> usize {
+        let mut left = 0;
+        for ((&value, &class), &weight) in values.iter().zip(&members.classes).zip(&members.weights) {
+            if goes(value) {
+                self.add(class, weight);
+                left += 1;
+            }
+        }
+        left
+    }
 
     /// How pure both sides are: Gini's impurity without the parts that are the
     /// same for every split. Greater is purer.
@@ -363,6 +431,29 @@ impl Side for Two {
         let weight = f64::from(weight);
         self.left += weight;
         self.left_second += if class == 1 { weight } else { 0.0 };
+    }
+
+    fn add_left(&mut self, values: &[f32], members: &Members, goes: impl Fn(f32) -> bool) -> usize {
+        let mut sums = Sums::default();
+        let mut lefts = [0_u32; WIDTH];
+        let mut add = |lane: usize, value: f32, weight: f32, class: u32| {
+            let goes = goes(value);
+            sums.add(lane, if goes { weight } else { 0.0 }, class);
+            lefts[lane] += u32::from(goes);
+        };
+        let (value_chunks, value_rest) = values.as_chunks::<WIDTH>();
+        let (weight_chunks, weight_rest) = members.weights.as_chunks::<WIDTH>();
+        let (class_chunks, class_rest) = members.classes.as_chunks::<WIDTH>();
+        for ((values, weights), classes) in value_chunks.iter().zip(weight_chunks).zip(class_chunks) {
+            (0..WIDTH).for_each(|lane| add(lane, values[lane], weights[lane], classes[lane]));
+        }
+        for (lane, &value) in value_rest.iter().enumerate() {
+            add(lane, value, weight_rest[lane], class_rest[lane]);
+        }
+        let (all, second) = sums.total();
+        self.left += all;
+        self.left_second += second;
+        lefts.iter().sum::<u32>() as usize
     }
 
     fn score(&self) -> f64 {
