@@ -61,7 +61,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut rows = 0;
             for (number, fold) in (0..).zip(folds) {
                 let known: Vec<u32> = fold.train.iter().map(|&row| labels[row]).collect();
-                let (train, known) = resample(&table.select(&fold.train), &known, resampling, seed * 100 + number);
+                let (train, known) =
+                    resample(&table.select(&fold.train), &known, resampling, seed * 100 + number);
                 rows += train.rows();
                 for model in &mut measured {
                     model.fold(&train, &known, &table, &labels, &fold.test, seed * 100 + number);
@@ -109,8 +110,20 @@ impl Measured {
         Self { model, confusion: Confusion::default(), fit_seconds: 0.0, predict_seconds: 0.0 }
     }
 
-    fn fold(&mut self, train: &DenseMatrix, known: &[u32], table: &DenseMatrix, labels: &[u32], test: &[usize], seed: u64) {
-        let kind = if self.model == MODELS[0] { ForestOptions::extra_trees() } else { ForestOptions::random_forest() };
+    fn fold(
+        &mut self,
+        train: &DenseMatrix,
+        known: &[u32],
+        table: &DenseMatrix,
+        labels: &[u32],
+        test: &[usize],
+        seed: u64,
+    ) {
+        let kind = if self.model == MODELS[0] {
+            ForestOptions::extra_trees()
+        } else {
+            ForestOptions::random_forest()
+        };
         let known: Vec<bool> = known.iter().map(|&label| label == 1).collect();
         let clock = CpuClock::start();
         let forest = Forest::fit(train, &known, None, &ForestOptions { seed, ..kind });

@@ -7,6 +7,7 @@ use crate::bins::{Table, bin_columns};
 use crate::grow::{Grower, Sample};
 use crate::histogram::{Layout, Scale};
 use crate::random::Random;
+use crate::shap::{self, Explanation};
 use crate::tree::{BLOCK, Block, Tree};
 use crate::{DenseMatrix, SparseMatrix};
 
@@ -139,21 +140,16 @@ impl Booster {
         scores
     }
 
-    /// What each column adds to each raw score: for each output a number for
-    /// each column, then what is said without looking at the row. The numbers
-    /// of an output add up to its score.
-    pub fn contributions(&self, row: &[f32]) -> Vec<f32> {
+    /// Why a row gets its raw scores: an explanation for each of them.
+    pub fn explain(&self, row: &[f32]) -> Vec<Explanation> {
         assert_eq!(row.len(), self.columns, "a row is as wide as those learnt from");
-        let stride = self.columns + 1;
-        let mut sums = vec![0.0; stride * self.base.len()];
-        for (output, base) in self.base.iter().enumerate() {
-            sums[output * stride + self.columns] = *base;
-        }
+        let mut explanations: Vec<Explanation> =
+            self.base.iter().map(|&base| Explanation::new(f64::from(base), self.columns)).collect();
         for (index, tree) in self.trees.iter().enumerate() {
             let output = index % self.base.len();
-            tree.add_contributions(row, &mut sums[output * stride..][..stride]);
+            shap::add_tree(tree, row, &mut explanations[output..=output]);
         }
-        sums
+        explanations
     }
 
     fn score_dense(&self, matrix: &DenseMatrix) -> Vec<f32> {
@@ -481,7 +477,7 @@ mod tests {
             for row in 0..table.rows() {
                 let score = booster.scores(table.row(row))[0];
                 prop_assert!((booster.score_all(&table)[row] - score).abs() < 1e-6);
-                prop_assert!((booster.contributions(table.row(row)).iter().sum::<f32>() - score).abs() < 1e-4);
+                prop_assert!((booster.explain(table.row(row))[0].total() - f64::from(score)).abs() < 1e-4);
             }
         }
     }
@@ -543,9 +539,6 @@ mod tests {
             assert!((said.iter().sum::<f32>() - 1.0).abs() < 1e-5);
             assert!(said[labels[row] as usize] > 0.5, "row {row}: {said:?}");
         }
-        let contributions = booster.contributions(table.row(0));
-        let sums: Vec<f32> = contributions.chunks(4).map(|part| part.iter().sum()).collect();
-        assert!(sums.iter().zip(booster.scores(table.row(0))).all(|(sum, score)| (sum - score).abs() < 1e-4));
     }
 
     #[test]

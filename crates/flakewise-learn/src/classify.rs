@@ -184,7 +184,10 @@ impl<'a> Classify<'a> {
         let total: f64 = classes.iter().sum();
         let shares = classes.iter().map(|weight| if total > 0.0 { (weight / total) as f32 } else { 0.0 });
         let values = &mut self.values[open.node * self.outputs..][..self.outputs];
-        values.iter_mut().zip(shares.skip(usize::from(self.outputs == 1))).for_each(|(value, share)| *value = share);
+        values
+            .iter_mut()
+            .zip(shares.skip(usize::from(self.outputs == 1)))
+            .for_each(|(value, share)| *value = share);
         self.covers[open.node] = total as f32;
         classes
     }
@@ -368,7 +371,11 @@ fn sum(weights: &[f32], classes: &[u32]) -> (f64, f64) {
     for (weights, classes) in weight_chunks.iter().zip(class_chunks) {
         (0..WIDTH).for_each(|lane| sums.add(lane, weights[lane], classes[lane], 1));
     }
-    weight_rest.iter().zip(class_rest).enumerate().for_each(|(lane, (&weight, &class))| sums.add(lane, weight, class, 1));
+    weight_rest
+        .iter()
+        .zip(class_rest)
+        .enumerate()
+        .for_each(|(lane, (&weight, &class))| sums.add(lane, weight, class, 1));
     sums.total()
 }
 

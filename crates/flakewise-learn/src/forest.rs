@@ -9,6 +9,7 @@ use crate::DenseMatrix;
 use crate::boosting::share;
 use crate::classify::{Classify, Columns};
 use crate::random::Random;
+use crate::shap::{self, Explanation};
 use crate::tree::{BLOCK, Block, Tree};
 
 /// How a [`Forest`] learns.
@@ -151,16 +152,13 @@ impl Forest {
         sums
     }
 
-    /// What each column adds to each probability: for each output a number for
-    /// each column, then what is said without looking at the row. The numbers
-    /// of an output add up to its probability.
-    pub fn contributions(&self, row: &[f32]) -> Vec<f32> {
+    /// Why a row gets its probabilities: an explanation for each of them.
+    pub fn explain(&self, row: &[f32]) -> Vec<Explanation> {
         assert_eq!(row.len(), self.columns, "a row is as wide as those learnt from");
-        let mut sums = vec![0.0; (self.columns + 1) * self.outputs];
-        for tree in &self.trees {
-            tree.add_contributions(row, &mut sums);
-        }
-        sums.iter().map(|sum| sum * self.factor()).collect()
+        let mut explanations = vec![Explanation::new(0.0, self.columns); self.outputs];
+        self.trees.iter().for_each(|tree| shap::add_tree(tree, row, &mut explanations));
+        explanations.iter_mut().for_each(|explanation| explanation.scale(1.0 / self.trees.len() as f64));
+        explanations
     }
 
     fn factor(&self) -> f32 {
@@ -354,8 +352,6 @@ mod tests {
             for (row, said) in all.chunks(forest.outputs()).enumerate() {
                 prop_assert_eq!(said, forest.probabilities(table.row(row)));
                 prop_assert!(two || (said.iter().sum::<f32>() - 1.0).abs() < 1e-5);
-                let sums: Vec<f32> = forest.contributions(table.row(row)).chunks(4).map(|part| part.iter().sum()).collect();
-                prop_assert!(sums.iter().zip(said).all(|(sum, said)| (sum - said).abs() < 1e-5));
             }
         }
     }

@@ -67,7 +67,7 @@ impl Node {
     }
 
     /// The child a value goes to. Not to be asked of a leaf.
-    fn child(&self, value: f32) -> usize {
+    pub(crate) fn child(&self, value: f32) -> usize {
         let left = (value <= self.threshold) | (value.is_nan() & self.missing_left);
         self.left as usize + usize::from(!left)
     }
@@ -256,30 +256,8 @@ impl Tree {
         }
     }
 
-    /// Adds to `sums` what each step on a row's way changed: for each output a
-    /// number for each column, and last what the root says.
-    ///
-    /// This is the attribution by Saabas: quick, and adds up to the prediction,
-    /// but credits the columns near the leaf more than their fair share.
-    pub(crate) fn add_contributions(&self, row: &[f32], sums: &mut [f32]) {
-        let outputs = self.outputs();
-        let stride = row.len() + 1;
-        for (output, value) in self.value_of(0).iter().enumerate() {
-            sums[output * stride + row.len()] += value;
-        }
-        let mut index = 0;
-        while !self.nodes[index].is_leaf() {
-            let feature = self.nodes[index].feature as usize;
-            let next = self.nodes[index].child(row[feature]);
-            for output in 0..outputs {
-                let change = self.value_of(next)[output] - self.value_of(index)[output];
-                sums[output * stride + feature] += change;
-            }
-            index = next;
-        }
-    }
-
-    fn value_of(&self, node: usize) -> &[f32] {
+    /// The numbers of a node.
+    pub(crate) fn value_of(&self, node: usize) -> &[f32] {
         let outputs = self.outputs();
         &self.values[node * outputs..][..outputs]
     }
@@ -307,9 +285,6 @@ mod tests {
         assert_eq!(tree.value(&[0.0, 0.5]), [1.0]);
         assert_eq!(tree.value(&[0.5, 0.6]), [3.0]);
         assert_eq!(tree.value(&[0.6, f32::NAN]), [4.0]);
-        let mut sums = vec![0.0; 3];
-        tree.add_contributions(&[0.6, 0.6], &mut sums);
-        assert_eq!(sums, [2.0, 2.0, 0.0]);
     }
 
     #[test]
