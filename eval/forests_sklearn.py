@@ -5,7 +5,8 @@
 FOLDER has the table, the labels and the folds, as the example `forests` of
 flakewise-eval writes them. Prints one JSON object: for each model, resampling
 and seed the MCC pooled over the folds, and what learning and prediction of the
-whole table cost in processor time on one core.
+whole table cost in processor time on one core; and how far what the package
+`shap` says about our trees is from what we say.
 """
 
 import argparse
@@ -18,6 +19,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+import shap
 from imblearn.combine import SMOTEENN, SMOTETomek
 from imblearn.over_sampling import SMOTE
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -45,7 +47,7 @@ def main():
             ]
             if models:
                 results.extend(measure(table, labels, folds, resampling, models, seed))
-    print(json.dumps({"results": results}))
+    print(json.dumps({"results": results, "shap": explained(table, json.loads((arguments.folder / "shap.json").read_text()))}))
 
 
 def measure(table, labels, folds, resampling, models, seed):
@@ -74,6 +76,36 @@ def measure(table, labels, folds, resampling, models, seed):
          "fit_seconds": fit[model] / len(folds), "predict_seconds": predict[model] / len(folds)}
         for model in models
     ]
+
+
+def explained(table, forests):
+    """The most by which a value differs from what `shap` says, over all rows and columns."""
+    apart, largest = 0.0, 0.0
+    for forest in forests:
+        rows = forest["rows"]
+        theirs, theirs_base = 0.0, 0.0
+        for tree in forest["trees"]:
+            left = np.array(tree["left"])
+            inner = left > 0
+            explainer = shap.TreeExplainer({"trees": [{
+                "children_left": np.where(inner, left, -1),
+                "children_right": np.where(inner, left + 1, -1),
+                "children_default": np.where(inner, left, -1),
+                "features": np.where(inner, tree["feature"], -2),
+                # A threshold after all values is not in JSON.
+                "thresholds": np.array([np.inf if at is None else at for at in tree["threshold"]]),
+                "values": np.array(tree["value"]).reshape(-1, 1),
+                "node_sample_weight": np.array(tree["cover"]),
+            }]}, feature_perturbation="tree_path_dependent")
+            asked = table[[row["row"] for row in rows]].astype(np.float64)
+            theirs = theirs + explainer.shap_values(asked, check_additivity=False)
+            theirs_base += float(np.ravel(explainer.expected_value)[0])
+        ours = np.array([row["values"] for row in rows])
+        theirs = np.asarray(theirs).reshape(ours.shape) / len(forest["trees"])
+        apart = max(apart, float(np.abs(ours - theirs).max()))
+        apart = max(apart, abs(theirs_base / len(forest["trees"]) - rows[0]["base"]))
+        largest = max(largest, float(np.abs(theirs).max()))
+    return {"rows": sum(len(forest["rows"]) for forest in forests), "apart": apart, "largest": largest}
 
 
 if __name__ == "__main__":

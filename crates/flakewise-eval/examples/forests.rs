@@ -3,7 +3,8 @@
 //!
 //!     forests DATA FOLDER [--seeds SEEDS] [--others SEEDS]
 //!
-//! Writes `table.bin` and `table.json` into the folder, and prints what
+//! Writes `table.bin` and `table.json` into the folder, and in `shap.json` trees
+//! with what we say why some rows get their probabilities. Prints what
 //! `eval/forests_sklearn.py` prints. Extra trees with SMOTE are measured with
 //! so many seeds, everything else with so many others.
 
@@ -13,7 +14,7 @@ use std::path::Path;
 
 use flakewise_eval::{Corpus, CpuClock, Dataset};
 use flakewise_learn::{
-    Confusion, DenseMatrix, Forest, ForestOptions, edited_neighbours, smote, stratified_folds,
+    Confusion, DenseMatrix, Forest, ForestOptions, Tree, edited_neighbours, smote, stratified_folds,
     without_tomek_links,
 };
 use serde_json::{Value, json};
@@ -21,6 +22,8 @@ use serde_json::{Value, json};
 const FOLDS: usize = 10;
 const NEIGHBOURS: usize = 5;
 const EDITED_NEIGHBOURS: usize = 3;
+const EXPLAINED_TREES: usize = 10;
+const EXPLAINED_ROWS: usize = 100;
 const RESAMPLINGS: [&str; 3] = ["SMOTE", "SMOTE+Tomek", "SMOTE+ENN"];
 const MODELS: [&str; 2] = ["extra trees", "random forest"];
 
@@ -48,6 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let about = json!({ "columns": table.columns(), "labels": labels, "folds": held_out });
     std::fs::write(folder.join("table.json"), about.to_string())?;
 
+    std::fs::write(folder.join("shap.json"), explained(&table, &corpus.labels).to_string())?;
     let mut results = Vec::new();
     for (seed, folds) in (0..).zip(&folds) {
         for resampling in RESAMPLINGS {
@@ -143,4 +147,30 @@ impl Measured {
             "predict_seconds": self.predict_seconds / FOLDS as f64,
         })
     }
+}
+
+/// A few trees of each kind, and for some rows what adds up to what they say.
+fn explained(table: &DenseMatrix, labels: &[bool]) -> Value {
+    let forest = |options: ForestOptions| {
+        let forest = Forest::fit(table, labels, None, &ForestOptions { trees: EXPLAINED_TREES, ..options });
+        let tree = |tree: &Tree| {
+            let nodes = tree.nodes();
+            json!({
+                "left": nodes.iter().map(|node| node.left).collect::<Vec<_>>(),
+                "feature": nodes.iter().map(|node| node.feature).collect::<Vec<_>>(),
+                "threshold": nodes.iter().map(|node| node.threshold).collect::<Vec<_>>(),
+                "value": tree.values(), "cover": tree.covers(),
+            })
+        };
+        let step = table.rows().div_ceil(EXPLAINED_ROWS);
+        let explain = |row: usize| {
+            let explanation = &forest.explain(table.row(row))[0];
+            json!({ "row": row, "base": explanation.base, "values": explanation.values })
+        };
+        json!({
+            "trees": forest.trees().iter().map(tree).collect::<Vec<_>>(),
+            "rows": (0..table.rows()).step_by(step).map(explain).collect::<Vec<_>>(),
+        })
+    };
+    json!([forest(ForestOptions::extra_trees()), forest(ForestOptions::random_forest())])
 }
