@@ -61,6 +61,9 @@ pub(crate) struct Classify<'a> {
     rows: Vec<u32>,
     /// The columns in the order in which they were drawn last.
     order: Vec<u32>,
+    /// For each column the last span in which all its values were the same. A
+    /// node's descendants come before all others, so one is enough.
+    constant: Vec<Range<usize>>,
     members: Members,
     /// One column of the node at hand: values, or ranks with places.
     gathered: Vec<f32>,
@@ -115,6 +118,7 @@ impl<'a> Classify<'a> {
             random,
             rows,
             order: (0..columns.values.len() as u32).collect(),
+            constant: vec![0..0; columns.values.len()],
             members: Members::default(),
             gathered: Vec::new(),
             keys: Vec::new(),
@@ -208,6 +212,10 @@ impl<'a> Classify<'a> {
             let other = drawn + self.random.below(self.order.len() - drawn);
             self.order.swap(drawn, other);
             let column = self.order[drawn] as usize;
+            let constant = &self.constant[column];
+            if constant.start <= span.start && span.end <= constant.end {
+                continue;
+            }
             match self.options.splits {
                 Splits::Best => self.best_split(span, column, empty, &mut best),
                 Splits::Random => self.random_split(span, column, empty, &mut best),
@@ -229,6 +237,7 @@ impl<'a> Classify<'a> {
         self.keys.extend(rows.map(|(&row, place)| (u64::from(ranks[row as usize]) << 32) | place));
         let first = self.keys[0] >> 32;
         if self.keys.iter().all(|key| key >> 32 == first) {
+            self.constant[column] = span.clone();
             return;
         }
         self.keys.sort_unstable();
@@ -290,6 +299,7 @@ impl<'a> Classify<'a> {
         // Nothing can be parted where nothing but missing values is left, nor
         // where all values are the same and none is missing.
         if low > high || (low + SAME >= high && !missing) {
+            self.constant[column] = span.clone();
             return;
         }
         #[expect(clippy::cast_possible_truncation, reason = "a threshold is one of the column's kind")]
