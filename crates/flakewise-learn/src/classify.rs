@@ -309,7 +309,7 @@ impl<'a> Classify<'a> {
         let goes_left = missing && low < high && self.random.below(2) == 0;
         let mut side = empty.clone();
         let left = if goes_left {
-            side.add_left(&self.gathered, &self.members, |value| !(value > threshold))
+            side.add_left(&self.gathered, &self.members, |value| (value <= threshold) | value.is_nan())
         } else {
             side.add_left(&self.gathered, &self.members, |value| value <= threshold)
         };

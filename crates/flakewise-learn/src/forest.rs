@@ -157,7 +157,9 @@ impl Forest {
         assert_eq!(row.len(), self.columns, "a row is as wide as those learnt from");
         let mut explanations = vec![Explanation::new(0.0, self.columns); self.outputs];
         self.trees.iter().for_each(|tree| shap::add_tree(tree, row, &mut explanations));
-        explanations.iter_mut().for_each(|explanation| explanation.scale(1.0 / self.trees.len() as f64));
+        for explanation in &mut explanations {
+            explanation.scale(1.0 / self.trees.len() as f64);
+        }
         explanations
     }
 

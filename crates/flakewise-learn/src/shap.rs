@@ -24,7 +24,9 @@ impl Explanation {
 
     pub(crate) fn scale(&mut self, factor: f64) {
         self.base *= factor;
-        self.values.iter_mut().for_each(|value| *value *= factor);
+        for value in &mut self.values {
+            *value *= factor;
+        }
     }
 
     /// What is said of the row.
