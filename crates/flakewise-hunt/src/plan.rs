@@ -8,9 +8,12 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use flakewise_model::Hidden;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+
+use crate::Prior;
+use crate::belief::{Belief, Member};
+use crate::survival::Shown;
 
 /// A test that may be flaky.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,20 +32,35 @@ pub struct Candidate {
     pub failed: u32,
 }
 
+/// How many flaky tests are probably still hidden.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hidden {
+    /// Expected.
+    pub expected: f64,
+    /// With a chance of 90 %, no fewer than this.
+    pub low: u32,
+    /// And no more than this.
+    pub high: u32,
+}
+
 /// Chooses the runs of a hunt.
 #[derive(Clone, Debug)]
 pub struct Planner {
+    belief: Belief,
     tests: Vec<Test>,
-    /// May hold entries that are out of date: those of an older edition.
+    /// At most one entry of each test is of its edition; others are void.
+    /// Entries may promise too much: what is first is looked at again.
     queue: BinaryHeap<Entry>,
+    choices: usize,
+    seed: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Test {
-    candidate: Candidate,
-    log_odds: f64,
+    /// Without what is under way.
+    shown: Shown,
     under_way: u32,
-    retired: bool,
+    seconds: f64,
     measured: u32,
     edition: u32,
     tie: u64,
@@ -56,105 +74,113 @@ struct Entry {
     edition: u32,
 }
 
+/// Nothing is quicker to run than this.
+const SHORTEST_SECONDS: f64 = 0.001;
+
 impl Planner {
     /// Begins a hunt.
+    #[expect(clippy::needless_pass_by_value, reason = "nobody has a use for them afterwards")]
     pub fn new(candidates: Vec<Candidate>, seed: u64) -> Self {
+        Self::with_prior(&candidates, &Prior::default(), seed)
+    }
+
+    /// Begins a hunt with another prior than the one that ships.
+    pub fn with_prior(candidates: &[Candidate], prior: &Prior, seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let tests = candidates
-            .into_iter()
-            .map(|candidate| {
-                let risk = candidate.risk.clamp(1e-6, 1.0 - 1e-6);
-                let log_odds = (risk / (1.0 - risk)).ln();
-                Test {
-                    candidate,
-                    log_odds,
-                    under_way: 0,
-                    retired: false,
-                    measured: 0,
-                    edition: 0,
-                    tie: random.random(),
-                }
+        let members: Vec<Member> = candidates
+            .iter()
+            .map(|&Candidate { risk, class, module, passed, failed, .. }| Member {
+                risk,
+                class,
+                module,
+                shown: Shown { passed, failed },
             })
             .collect();
-        let mut planner = Self { tests, queue: BinaryHeap::new() };
-        for test in 0..planner.tests.len() {
-            if planner.is_found(test) {
-                planner.raise_mates(test);
-            }
-        }
-        for test in 0..planner.tests.len() {
-            planner.push(test);
-        }
+        let tests = candidates
+            .iter()
+            .map(|candidate| Test {
+                shown: Shown { passed: candidate.passed, failed: candidate.failed },
+                under_way: 0,
+                seconds: candidate.seconds,
+                measured: 0,
+                edition: 0,
+                tie: random.random(),
+            })
+            .collect();
+        let belief = Belief::new(prior, &members);
+        let mut planner = Self { belief, tests, queue: BinaryHeap::new(), choices: 0, seed };
+        planner.requeue();
         planner
     }
 
     /// The test to run next, by place; it counts as under way until
     /// [`Planner::record`] tells its outcome. None when every test is found.
     pub fn next_test(&mut self) -> Option<usize> {
-        let entry = self.first()?;
-        self.tests[entry.test].under_way += 1;
-        self.push(entry.test);
-        Some(entry.test)
+        let test = self.first()?.test;
+        self.tests[test].under_way += 1;
+        self.choices += 1;
+        self.look_at(test);
+        if self.choices > self.tests.len() {
+            self.requeue();
+        }
+        Some(test)
     }
 
     /// A run ended.
     pub fn record(&mut self, test: usize, failed: bool, seconds: f64) {
-        let was_found = self.is_found(test);
         let known = &mut self.tests[test];
-        known.under_way = known.under_way.saturating_sub(1);
-        if failed {
-            known.candidate.failed += 1;
-        } else {
-            known.candidate.passed += 1;
-        }
         known.measured += 1;
-        known.candidate.seconds += (seconds - known.candidate.seconds) / f64::from(known.measured);
-        self.push(test);
-        if self.is_found(test) && !was_found {
-            self.raise_mates(test);
+        known.seconds += (seconds - known.seconds) / f64::from(known.measured);
+        self.record_many(test, u32::from(!failed), u32::from(failed));
+    }
+
+    /// Runs ended, one of which may have been under way.
+    pub fn record_many(&mut self, test: usize, passed: u32, failed: u32) {
+        let known = &mut self.tests[test];
+        let was_found = known.shown.both();
+        known.under_way = known.under_way.saturating_sub(1);
+        known.shown.passed += passed;
+        known.shown.failed += failed;
+        let found = known.shown.both() && !was_found;
+        self.look_at(test);
+        if found {
+            // Chances of others have risen.
+            self.requeue();
         }
     }
 
     /// A run under way ended without an outcome.
     pub fn abandon(&mut self, test: usize) {
         self.tests[test].under_way = self.tests[test].under_way.saturating_sub(1);
-        self.push(test);
-    }
-
-    /// A test will not be run any more.
-    pub fn retire(&mut self, test: usize) {
-        self.tests[test].retired = true;
-        self.push(test);
+        self.look_at(test);
     }
 
     /// How many flaky tests are probably not yet found.
     pub fn hidden(&self) -> Hidden {
-        let chances =
-            (0..self.tests.len()).filter(|&test| !self.is_found(test)).map(|test| self.chance(test));
-        let (mut expected, mut variance) = (0.0, 0.0);
-        for chance in chances {
-            expected += chance;
-            variance += chance * (1.0 - chance);
-        }
-        let spread = 1.645 * f64::sqrt(variance);
-        Hidden { expected, low: whole((expected - spread).floor()), high: whole((expected + spread).ceil()) }
+        Hidden::of(&mut self.hidden_draws(1000))
+    }
+
+    /// Draws from what is believed of how many flaky tests are not yet found.
+    pub fn hidden_draws(&self, draws: usize) -> Vec<u32> {
+        let mut belief = self.belief.clone();
+        belief.tell_all();
+        belief.draw(draws, &mut StdRng::seed_from_u64(self.seed))
     }
 
     /// The chance that a test is flaky, after what it has shown.
     pub fn chance(&self, test: usize) -> f64 {
-        if self.is_found(test) { 1.0 } else { self.posterior(test).0 }
+        self.belief.chances(test).0
     }
 
     /// The chance that the next run of a test shows the outcome that it has not
     /// shown yet; 0 for one that is found.
     pub fn reveal_chance(&self, test: usize) -> f64 {
-        if self.is_found(test) { 0.0 } else { self.posterior(test).1 }
+        self.belief.chances(test).1
     }
 
     /// Whether it both passed and failed.
     pub fn is_found(&self, test: usize) -> bool {
-        let candidate = &self.tests[test].candidate;
-        candidate.passed > 0 && candidate.failed > 0
+        self.tests[test].shown.both()
     }
 
     /// How sure it is that a test is not flaky; 0 for one that is found.
@@ -168,70 +194,65 @@ impl Planner {
     }
 
     fn first(&mut self) -> Option<Entry> {
-        while let Some(entry) = self.queue.peek() {
-            if self.tests[entry.test].edition == entry.edition {
-                return Some(*entry);
+        while let Some(&entry) = self.queue.peek() {
+            if self.tests[entry.test].edition != entry.edition {
+                self.queue.pop();
+                continue;
+            }
+            let rate = self.rate(entry.test);
+            if rate >= entry.rate {
+                return Some(entry);
             }
             self.queue.pop();
+            let entry = Entry { rate, ..entry };
+            let still = self.queue.peek().is_none_or(|second| *second < entry);
+            self.queue.push(entry);
+            if still {
+                return Some(entry);
+            }
         }
         None
     }
 
+    fn rate(&mut self, test: usize) -> f64 {
+        self.belief.prepare(test);
+        self.reveal_chance(test) / self.tests[test].seconds.max(SHORTEST_SECONDS)
+    }
+
+    /// What is under way counts as if it had shown nothing new.
+    fn look_at(&mut self, test: usize) {
+        let Test { shown, under_way, .. } = self.tests[test];
+        self.belief.show(test, shown.and_again(under_way));
+        self.push(test);
+    }
+
     fn push(&mut self, test: usize) {
         self.tests[test].edition += 1;
-        if self.is_found(test) || self.tests[test].retired {
-            return;
-        }
-        let known = &self.tests[test];
-        let rate = self.reveal_chance(test) / known.candidate.seconds.max(SHORTEST_SECONDS);
-        self.queue.push(Entry { rate, tie: known.tie, test, edition: known.edition });
-    }
-
-    fn raise_mates(&mut self, found: usize) {
-        let Candidate { class, module, .. } = self.tests[found].candidate;
-        for mate in 0..self.tests.len() {
-            let known = &mut self.tests[mate];
-            let raise = match (known.candidate.class == class, known.candidate.module == module) {
-                (true, _) => CLASS_RAISE,
-                (false, true) => MODULE_RAISE,
-                _ => continue,
-            };
-            known.log_odds += raise;
-            if mate != found && !self.is_found(mate) {
-                self.push(mate);
-            }
+        if !self.is_found(test) {
+            let rate = self.rate(test);
+            let Test { tie, edition, .. } = self.tests[test];
+            self.queue.push(Entry { rate, tie, test, edition });
         }
     }
 
-    /// The chance that a test is flaky, and that its next run shows it. Runs
-    /// under way count as if they had passed.
-    fn posterior(&self, test: usize) -> (f64, f64) {
-        let known = &self.tests[test];
-        let Candidate { passed, failed, .. } = known.candidate;
-        let runs = f64::from(passed + failed + known.under_way);
-        let odds = known.log_odds.exp();
-        let (mut mass, mut reveal) = (0.0, 0.0);
-        for step in 0..RATES {
-            // Log-uniform between one in ten thousand and nine in ten.
-            let rate = 10f64.powf(-4.0 + (f64::from(step) + 0.5) / f64::from(RATES) * 3.95);
-            let weight = (runs * (-rate).ln_1p()).exp() / f64::from(RATES);
-            mass += weight;
-            reveal += weight * rate;
+    fn requeue(&mut self) {
+        self.choices = 0;
+        self.queue.clear();
+        self.belief.tell_all();
+        for test in 0..self.tests.len() {
+            self.push(test);
         }
-        let all = 1.0 + odds * mass;
-        (odds * mass / all, odds * reveal / all)
     }
 }
 
-const RATES: u32 = 40;
-const CLASS_RAISE: f64 = 1.0;
-const MODULE_RAISE: f64 = 0.3;
-/// Nothing is quicker to run than this.
-const SHORTEST_SECONDS: f64 = 0.001;
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count that fits")]
-fn whole(number: f64) -> u32 {
-    number.max(0.0) as u32
+impl Hidden {
+    /// Of draws.
+    pub fn of(draws: &mut [u32]) -> Self {
+        draws.sort_unstable();
+        let at = |share: usize| draws.get(draws.len() * share / 100).copied().unwrap_or(0);
+        let expected = draws.iter().copied().map(f64::from).sum::<f64>() / draws.len().max(1) as f64;
+        Self { expected, low: at(5), high: at(95) }
+    }
 }
 
 impl PartialEq for Entry {
@@ -256,25 +277,166 @@ impl Ord for Entry {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn candidate(risk: f64, class: u32) -> Candidate {
-        Candidate { risk, class, module: 0, seconds: 1.0, passed: 1, failed: 0 }
+        Candidate { risk, class, module: class / 2, seconds: 1.0, passed: 1, failed: 0 }
     }
 
     #[test]
     fn the_riskier_test_runs_first() {
-        let mut planner = Planner::new(vec![candidate(0.1, 0), candidate(0.5, 1), candidate(0.2, 2)], 1);
+        let mut planner = Planner::new(vec![candidate(0.1, 0), candidate(0.5, 2), candidate(0.2, 4)], 1);
         assert_eq!(planner.next_test(), Some(1));
     }
 
     #[test]
-    fn a_found_test_never_runs_again() {
-        let mut planner = Planner::new(vec![candidate(0.1, 0), candidate(0.5, 1)], 1);
-        planner.record(1, true, 1.0);
-        assert!(planner.is_found(1));
-        for _ in 0..50 {
-            assert_eq!(planner.next_test(), Some(0));
+    fn the_quicker_test_runs_first() {
+        let quick = Candidate { seconds: 0.1, ..candidate(0.2, 4) };
+        let mut planner = Planner::new(vec![candidate(0.2, 0), candidate(0.2, 2), quick], 1);
+        assert_eq!(planner.next_test(), Some(2));
+    }
+
+    #[test]
+    fn nothing_is_left_when_all_are_found() {
+        let found = Candidate { failed: 1, ..candidate(0.1, 0) };
+        let mut planner = Planner::new(vec![found; 3], 1);
+        assert_eq!(planner.next_test(), None);
+        assert_eq!(planner.hidden(), Hidden { expected: 0.0, low: 0, high: 0 });
+        assert_eq!(Planner::new(Vec::new(), 1).next_test(), None);
+    }
+
+    #[test]
+    fn a_find_raises_its_mates_the_nearer_the_more() {
+        let mut planner = Planner::new((0..8).map(|place| candidate(0.02, place / 2)).collect(), 1);
+        let before: Vec<f64> = (0..8).map(|test| planner.chance(test)).collect();
+        planner.record(0, true, 1.0);
+        let raised = |test: usize| planner.chance(test) / before[test];
+        // In its class, in its module, in its project.
+        assert!(raised(1) > raised(2) && raised(2) > raised(4) && raised(4) > 1.0);
+    }
+
+    #[test]
+    fn mates_of_a_find_that_often_fails_are_soon_cleared() {
+        let after = |failed: u32, passed: u32| {
+            let found = Candidate { passed, failed, ..candidate(0.1, 0) };
+            let mate = Candidate { passed: 200, ..candidate(0.1, 0) };
+            Planner::new(vec![found, found, found, mate], 1).chance(3)
+        };
+        assert!(after(1, 2) < after(1, 2000));
+    }
+
+    #[test]
+    fn clean_runs_of_mates_clear_a_test() {
+        let mate = |passed| Candidate { passed, ..candidate(0.1, 0) };
+        let of = |passed| Planner::new(vec![candidate(0.1, 0), mate(passed), mate(passed)], 1).chance(0);
+        assert!(of(1000) < of(10));
+    }
+
+    #[test]
+    fn runs_that_were_given_up_leave_no_trace() {
+        let mut planner = Planner::new((0..9).map(|place| candidate(0.1, place)).collect(), 1);
+        let before: Vec<f64> = (0..9).map(|test| planner.chance(test)).collect();
+        let chosen: Vec<usize> = (0..20).map_while(|_| planner.next_test()).collect();
+        assert_eq!(chosen.len(), 20);
+        for test in chosen {
+            planner.abandon(test);
+        }
+        planner.requeue();
+        for (test, before) in before.iter().enumerate() {
+            assert!((planner.chance(test) - before).abs() < 1e-9);
+        }
+    }
+
+    fn suite() -> impl Strategy<Value = Vec<Candidate>> {
+        let one = (0.001..0.9f64, 0..6u32, 0.01..5.0f64, 0..4u32, 0..2u32);
+        let one = one.prop_map(|(risk, class, seconds, passed, failed)| Candidate {
+            seconds,
+            passed,
+            failed,
+            ..candidate(risk, class)
+        });
+        proptest::collection::vec(one, 1..20)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn what_is_found_never_runs_and_the_rest_in_the_same_order_each_time(
+            suite in suite(), outcomes in proptest::collection::vec(0..10u32, 60), seed: u64,
+        ) {
+            let hunt = || {
+                let mut planner = Planner::new(suite.clone(), seed);
+                let mut chosen = Vec::new();
+                for &outcome in &outcomes {
+                    let Some(test) = planner.next_test() else { break };
+                    assert!(!planner.is_found(test));
+                    chosen.push(test);
+                    planner.record(test, outcome == 0, 1.0);
+                }
+                (chosen, planner.hidden())
+            };
+            prop_assert_eq!(hunt(), hunt());
+        }
+
+        #[test]
+        fn the_first_in_the_queue_is_the_best_there_is(
+            suite in suite(), outcomes in proptest::collection::vec(0..30u32, 100),
+        ) {
+            let mut planner = Planner::new(suite.clone(), 1);
+            for &outcome in &outcomes {
+                let rates = |planner: &Planner| (0..suite.len())
+                    .map(|test| planner.reveal_chance(test) / planner.tests[test].seconds)
+                    .fold(0.0, f64::max);
+                let best = rates(&planner);
+                let first = planner.best_rate();
+                prop_assert!(first >= 0.9 * best, "{first} {best}");
+                let Some(test) = planner.next_test() else { break };
+                planner.record(test, outcome == 0, planner.tests[test].seconds);
+            }
+        }
+
+        #[test]
+        fn under_way_counts_as_nothing_new(suite in suite(), count in 1..30usize) {
+            let mut waiting = Planner::new(suite.clone(), 1);
+            let mut told = waiting.clone();
+            for _ in 0..count {
+                let Some(test) = waiting.next_test() else { break };
+                prop_assert_eq!(told.next_test(), Some(test));
+                let failed = suite[test].passed == 0 && suite[test].failed > 0;
+                told.record(test, failed, suite[test].seconds);
+            }
+            for test in 0..suite.len() {
+                prop_assert!((waiting.chance(test) - told.chance(test)).abs() < 1e-9);
+            }
+        }
+
+        #[test]
+        fn one_more_clean_run_never_makes_a_test_likelier_to_be_flaky(suite in suite()) {
+            let planner = Planner::new(suite.clone(), 1);
+            for (test, candidate) in suite.iter().enumerate() {
+                let mut after = planner.clone();
+                after.record(test, candidate.passed == 0 && candidate.failed > 0, 1.0);
+                if !planner.is_found(test) && candidate.passed + candidate.failed > 0 {
+                    prop_assert!(after.chance(test) <= planner.chance(test) + 1e-12);
+                    prop_assert!(after.reveal_chance(test) <= planner.reveal_chance(test) + 1e-12);
+                }
+            }
+        }
+
+        #[test]
+        fn draws_agree_with_chances(suite in suite()) {
+            let planner = Planner::new(suite.clone(), 1);
+            let expected: f64 = (0..suite.len())
+                .filter(|&test| !planner.is_found(test))
+                .map(|test| planner.chance(test))
+                .sum();
+            let hidden = planner.hidden();
+            prop_assert!(f64::from(hidden.low) <= hidden.expected + 1.0);
+            prop_assert!(hidden.low <= hidden.high);
+            prop_assert!((hidden.expected - expected).abs() < 0.15 * expected + 0.15);
         }
     }
 }

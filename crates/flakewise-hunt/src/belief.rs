@@ -1,0 +1,482 @@
+//! What is believed of every test, after all that was seen.
+//!
+//! Groups form a tree: the project, its modules, their classes, their tests.
+//! Given the state of its class a test is independent of all others, and so are
+//! classes given their module's; messages up and down the tree therefore give
+//! the exact chances. Evidence is kept in logarithms.
+
+use std::collections::HashMap;
+
+use rand::Rng;
+
+use crate::prior::{PLACES, Prior, SHIFTS, STATES, States, Tables, Transition};
+use crate::survival::{Shown, Survival, greatest};
+
+/// A test as a belief begins with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) risk: f64,
+    pub(crate) class: u32,
+    pub(crate) module: u32,
+    pub(crate) shown: Shown,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Belief {
+    tables: Tables,
+    survival: Survival,
+    /// How many tests always fail, for each that does not.
+    broken: f64,
+    tests: Vec<Test>,
+    classes: Vec<Class>,
+    modules: Vec<Module>,
+    /// What modules say of the project, with the prior.
+    project: States,
+    /// Changes whenever `project` does.
+    edition: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Test {
+    class: usize,
+    odds: f64,
+    shown: Shown,
+}
+
+#[derive(Clone, Debug)]
+struct Class {
+    module: usize,
+    members: Vec<usize>,
+    /// How likely what its tests showed is.
+    evidence: States,
+    /// What it last told its module, and how far its evidence moved since.
+    said: States,
+    drift: f64,
+    /// What its module last told it, and in which edition.
+    heard: States,
+    heard_edition: u64,
+    /// How likely each state is after all this; none if something changed.
+    posterior: Option<Box<States>>,
+}
+
+#[derive(Clone, Debug)]
+struct Module {
+    classes: Vec<usize>,
+    /// What its classes say of it.
+    evidence: States,
+    said: States,
+    heard: States,
+    heard_edition: u64,
+    /// Changes whenever what its classes should hear does.
+    edition: u64,
+}
+
+/// Beyond this a class tells its module at once what it learnt; what is less can
+/// wait until everybody is asked.
+const DRIFT: f64 = 1.0;
+
+impl Belief {
+    pub(crate) fn new(prior: &Prior, members: &[Member]) -> Self {
+        let tables = prior.tables();
+        let always_failing = prior.always_failing.clamp(1e-9, 0.5);
+        let mut belief = Self {
+            project: tables.project.map(f64::ln),
+            survival: Survival::new(&tables),
+            broken: always_failing / (1.0 - always_failing),
+            tests: Vec::with_capacity(members.len()),
+            classes: Vec::new(),
+            modules: Vec::new(),
+            edition: 1,
+            tables,
+        };
+        let (mut class_places, mut module_places) = (HashMap::new(), HashMap::new());
+        for (place, &Member { risk, class, module, shown }) in members.iter().enumerate() {
+            let module =
+                *module_places.entry(module).or_insert_with(|| add(&mut belief.modules, Module::new()));
+            let class = *class_places.entry((module, class)).or_insert_with(|| {
+                let class = add(&mut belief.classes, Class::new(module));
+                belief.modules[module].classes.push(class);
+                class
+            });
+            let test = Test { class, odds: prior.odds(risk), shown };
+            belief.tests.push(test);
+            belief.survival.keep(shown.and_again(1));
+            let likelihood = belief.likelihood(test);
+            let class = &mut belief.classes[class];
+            class.members.push(place);
+            for (evidence, likelihood) in class.evidence.iter_mut().zip(likelihood) {
+                *evidence += likelihood.ln();
+            }
+        }
+        belief.tell_all();
+        belief
+    }
+
+    /// A test has shown this in all.
+    pub(crate) fn show(&mut self, test: usize, shown: Shown) {
+        let before = self.tests[test];
+        if before.shown == shown {
+            return;
+        }
+        self.survival.keep(shown.and_again(1));
+        self.tests[test].shown = shown;
+        let (old, new) = (self.likelihood(before), self.likelihood(self.tests[test]));
+        let class = &mut self.classes[before.class];
+        let mut most: f64 = 0.0;
+        for state in 0..STATES {
+            let change = (new[state] / old[state]).ln();
+            class.evidence[state] += change;
+            most = most.max(change.abs());
+        }
+        class.posterior = None;
+        class.drift += most;
+        if class.drift > DRIFT {
+            self.tell(before.class);
+        }
+    }
+
+    /// Lets every class tell what it learnt.
+    pub(crate) fn tell_all(&mut self) {
+        for class in 0..self.classes.len() {
+            if self.classes[class].drift > 0.0 {
+                self.tell(class);
+            }
+        }
+    }
+
+    /// The chance that a test is flaky, and that its next run shows the outcome
+    /// that it has not shown.
+    pub(crate) fn chances(&self, test: usize) -> (f64, f64) {
+        let Test { class, odds, shown } = self.tests[test];
+        if shown.both() {
+            return (1.0, 0.0);
+        }
+        let class = &self.classes[class];
+        let own;
+        let posterior = if let Some(posterior) = &class.posterior {
+            posterior
+        } else {
+            own = self.posterior(class);
+            &own
+        };
+        let now = self.survival.places(shown);
+        let next = self.survival.places(shown.and_again(1));
+        let (mut flaky, mut reveal) = (0.0, 0.0);
+        for shift in 0..SHIFTS {
+            let odds = odds * self.tables.odds[shift];
+            let constant = self.constant(shown, odds);
+            for place in 0..PLACES {
+                let weight = posterior[shift * PLACES + place] * odds / (constant + odds * now[place]);
+                flaky += weight * now[place];
+                reveal += weight * (now[place] - next[place]);
+            }
+        }
+        (flaky, reveal)
+    }
+
+    /// Works out what [`Belief::chances`] needs for a test and its class-mates.
+    pub(crate) fn prepare(&mut self, test: usize) {
+        let class = self.tests[test].class;
+        let module = self.classes[class].module;
+        if self.modules[module].heard_edition != self.edition {
+            let heard = self.module_hears(&self.modules[module]);
+            let module = &mut self.modules[module];
+            module.heard = heard;
+            module.heard_edition = self.edition;
+            module.edition += 1;
+        }
+        if self.classes[class].heard_edition != self.modules[module].edition {
+            let heard = self.class_hears(&self.classes[class], &self.modules[module].heard);
+            let edition = self.modules[module].edition;
+            let class = &mut self.classes[class];
+            class.heard = heard;
+            class.heard_edition = edition;
+            class.posterior = None;
+        }
+        if self.classes[class].posterior.is_none() {
+            let posterior = self.posterior(&self.classes[class]);
+            self.classes[class].posterior = Some(Box::new(posterior));
+        }
+    }
+
+    /// How likely all that was shown is, in logarithms and but for a constant.
+    pub(crate) fn log_likelihood(&self) -> f64 {
+        let most = greatest(&self.project);
+        most + self.project.iter().map(|value| (value - most).exp()).sum::<f64>().ln()
+    }
+
+    /// Draws how many tests are flaky and have not shown it.
+    pub(crate) fn draw(&self, draws: usize, random: &mut impl Rng) -> Vec<u32> {
+        let mut counts = vec![0; draws];
+        let project = scaled(&self.project);
+        let states: Vec<usize> = (0..draws).map(|_| pick(&project, random)).collect();
+        for module in &self.modules {
+            let evidence = scaled(&module.evidence);
+            let states: Vec<usize> =
+                states.iter().map(|&state| step(&self.tables.module, state, &evidence, random)).collect();
+            for class in module.classes.iter().map(|&class| &self.classes[class]) {
+                let evidence = scaled(&class.evidence);
+                let chances: Vec<States> = class
+                    .members
+                    .iter()
+                    .map(|&member| self.tests[member])
+                    .filter(|test| !test.shown.both())
+                    .map(|test| self.flaky_by_state(test))
+                    .collect();
+                for (count, &state) in counts.iter_mut().zip(&states) {
+                    let state = step(&self.tables.class, state, &evidence, random);
+                    let flaky = |chances: &States| u32::from(random.random::<f64>() < chances[state]);
+                    *count += chances.iter().map(flaky).sum::<u32>();
+                }
+            }
+        }
+        counts
+    }
+
+    fn tell(&mut self, class: usize) {
+        let class = &mut self.classes[class];
+        class.drift = 0.0;
+        let module = &mut self.modules[class.module];
+        // What a group heard was reckoned without what it said: it stays true.
+        let (class_knows, module_knows) =
+            (class.heard_edition == module.edition, module.heard_edition == self.edition);
+        retell(&self.tables.class, &class.evidence, &mut class.said, &mut module.evidence);
+        retell(&self.tables.module, &module.evidence, &mut module.said, &mut self.project);
+        module.edition += 1;
+        self.edition += 1;
+        if class_knows {
+            class.heard_edition = module.edition;
+        }
+        if module_knows {
+            module.heard_edition = self.edition;
+        }
+    }
+
+    fn module_hears(&self, module: &Module) -> States {
+        let others: States = std::array::from_fn(|state| self.project[state] - module.said[state]);
+        self.tables.module.down(&scaled(&others))
+    }
+
+    fn class_hears(&self, class: &Class, module_heard: &States) -> States {
+        let module = &self.modules[class.module];
+        let others: States = std::array::from_fn(|state| module.evidence[state] - class.said[state]);
+        let others = scaled(&others);
+        self.tables.class.down(&std::array::from_fn(|state| others[state] * module_heard[state]))
+    }
+
+    fn posterior(&self, class: &Class) -> States {
+        let module = &self.modules[class.module];
+        let module_knows = module.heard_edition == self.edition;
+        let heard = if module_knows && class.heard_edition == module.edition {
+            class.heard
+        } else if module_knows {
+            self.class_hears(class, &module.heard)
+        } else {
+            self.class_hears(class, &self.module_hears(module))
+        };
+        let evidence = scaled(&class.evidence);
+        let weights: States = std::array::from_fn(|state| evidence[state] * heard[state]);
+        let sum: f64 = weights.iter().sum();
+        weights.map(|weight| weight / sum)
+    }
+
+    /// How likely what a test showed is in each state.
+    fn likelihood(&self, test: Test) -> States {
+        let places = self.survival.places(test.shown);
+        let mut likelihood = [0.0; STATES];
+        for shift in 0..SHIFTS {
+            let odds = test.odds * self.tables.odds[shift];
+            let constant = self.constant(test.shown, odds);
+            for place in 0..PLACES {
+                likelihood[shift * PLACES + place] = (constant + odds * places[place]) / (1.0 + odds);
+            }
+        }
+        likelihood
+    }
+
+    /// How likely what was shown is of a test that is not flaky, if one that is
+    /// has these odds. What always fails is as common where many are flaky as
+    /// elsewhere: it says nothing of its mates.
+    fn constant(&self, shown: Shown, odds: f64) -> f64 {
+        let broken = self.broken * (1.0 + odds);
+        match (shown.passed, shown.failed) {
+            (0, 0) => 1.0 + broken,
+            (_, 0) => 1.0,
+            (0, _) => broken,
+            _ => 0.0,
+        }
+    }
+
+    fn flaky_by_state(&self, test: Test) -> States {
+        let now = self.survival.places(test.shown);
+        std::array::from_fn(|state| {
+            let odds = test.odds * self.tables.odds[state / PLACES];
+            let flaky = odds * now[state % PLACES];
+            flaky / (self.constant(test.shown, odds) + flaky)
+        })
+    }
+}
+
+impl Class {
+    fn new(module: usize) -> Self {
+        Self {
+            module,
+            members: Vec::new(),
+            evidence: [0.0; STATES],
+            said: [0.0; STATES],
+            drift: f64::INFINITY,
+            heard: [0.0; STATES],
+            heard_edition: 0,
+            posterior: None,
+        }
+    }
+}
+
+impl Module {
+    fn new() -> Self {
+        Self {
+            classes: Vec::new(),
+            evidence: [0.0; STATES],
+            said: [0.0; STATES],
+            heard: [0.0; STATES],
+            heard_edition: 0,
+            edition: 1,
+        }
+    }
+}
+
+fn add<T>(all: &mut Vec<T>, one: T) -> usize {
+    all.push(one);
+    all.len() - 1
+}
+
+/// Says to the group above what is known now, instead of what was said before.
+fn retell(transition: &Transition, evidence: &States, said: &mut States, above: &mut States) {
+    let most = greatest(evidence);
+    let saying = transition.up(&scaled(evidence)).map(|value| most + value.ln());
+    for state in 0..STATES {
+        above[state] += saying[state] - said[state];
+    }
+    *said = saying;
+}
+
+/// From logarithms; the greatest becomes 1.
+fn scaled(logarithms: &States) -> States {
+    let most = greatest(logarithms);
+    logarithms.map(|value| (value - most).exp())
+}
+
+fn step(transition: &Transition, from: usize, evidence: &States, random: &mut impl Rng) -> usize {
+    pick(&std::array::from_fn(|to| transition.chance(from, to) * evidence[to]), random)
+}
+
+fn pick(weights: &States, random: &mut impl Rng) -> usize {
+    let mut left = random.random::<f64>() * weights.iter().sum::<f64>();
+    weights
+        .iter()
+        .position(|weight| {
+            left -= weight;
+            left < 0.0
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::prior::{RATES, rate};
+
+    /// How likely all that was shown is: a sum over every state of every group.
+    fn likelihood(prior: &Prior, members: &[Member]) -> f64 {
+        let tables = prior.tables();
+        let one = |member: &Member, state: usize| {
+            let odds = prior.odds(member.risk) * tables.odds[state / PLACES];
+            let Shown { passed, failed } = member.shown;
+            let show = |step: usize| rate(step).powf(failed.into()) * (1.0 - rate(step)).powf(passed.into());
+            let flaky: f64 = (0..RATES).map(|step| tables.rates[state % PLACES][step] * show(step)).sum();
+            let clean = odds / (1.0 + odds) * flaky + f64::from(failed == 0) / (1.0 + odds);
+            (1.0 - prior.always_failing) * clean + prior.always_failing * f64::from(passed == 0)
+        };
+        let groups = |of: &dyn Fn(&Member) -> u32, members: &[Member]| -> Vec<Vec<Member>> {
+            let mut names: Vec<u32> = members.iter().map(of).collect();
+            names.sort_unstable();
+            names.dedup();
+            let group = |name: &u32| members.iter().copied().filter(|member| of(member) == *name).collect();
+            names.iter().map(group).collect()
+        };
+        let all = |weights: &dyn Fn(usize) -> f64| (0..STATES).map(weights).sum::<f64>();
+        // By class and state of its module, by module and state of the project.
+        let class = |members: &[Member], above: usize| {
+            all(&|state| {
+                tables.class.chance(above, state)
+                    * members.iter().map(|member| one(member, state)).product::<f64>()
+            })
+        };
+        let modules: Vec<States> = groups(&|member| member.module, members)
+            .iter()
+            .map(|members| {
+                let classes = groups(&|member| member.class, members);
+                let module: States = std::array::from_fn(|state| {
+                    classes.iter().map(|members| class(members, state)).product()
+                });
+                std::array::from_fn(|above| all(&|state| tables.module.chance(above, state) * module[state]))
+            })
+            .collect();
+        all(&|state| tables.project[state] * modules.iter().map(|module| module[state]).product::<f64>())
+    }
+
+    fn members() -> impl Strategy<Value = Vec<Member>> {
+        let one = (0.001..0.9f64, 0..2u32, 0..2u32, 0..40u32, 0..3u32);
+        let one = one.prop_map(|(risk, class, module, passed, failed)| Member {
+            risk,
+            class,
+            module,
+            shown: Shown { passed, failed },
+        });
+        proptest::collection::vec(one, 1..6)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(12))]
+
+        #[test]
+        fn chances_equal_those_of_summing_over_everything(members in members(), prior_of_known: bool) {
+            let prior = if prior_of_known { Prior::known_project() } else { Prior::new_project() };
+            // Told one after the other, which must not matter.
+            let blank: Vec<Member> =
+                members.iter().map(|&member| Member { shown: Shown::default(), ..member }).collect();
+            let mut belief = Belief::new(&prior, &blank);
+            for (test, member) in members.iter().enumerate() {
+                belief.prepare(test);
+                belief.show(test, member.shown);
+            }
+            belief.tell_all();
+            let whole = likelihood(&prior, &members);
+            for test in 0..members.len() {
+                let shown = members[test].shown;
+                let (flaky, reveal) = belief.chances(test);
+                if shown.both() {
+                    prop_assert_eq!((flaky, reveal), (1.0, 0.0));
+                    continue;
+                }
+                let mut after = members.clone();
+                let surprise = if shown.failed == 0 { &mut after[test].shown.failed } else { &mut after[test].shown.passed };
+                *surprise += 1;
+                let expected = likelihood(&prior, &after) / whole;
+                if shown != Shown::default() {
+                    prop_assert!((reveal - expected).abs() < 1e-6 * expected + 1e-12, "{reveal} {expected}");
+                }
+                // Not flaky is what shows the same for ever.
+                after[test].shown = shown.and_again(1 << 20);
+                let clean = likelihood(&prior, &after) / whole;
+                if shown != Shown::default() {
+                    prop_assert!((flaky - (1.0 - clean)).abs() < 1e-6, "{flaky} {clean}");
+                }
+                belief.prepare(test);
+                prop_assert_eq!(belief.chances(test), (flaky, reveal));
+            }
+        }
+    }
+}
