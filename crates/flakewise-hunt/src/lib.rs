@@ -4,6 +4,7 @@
 //! It is pure: the same answers to the same observations and seed.
 
 mod belief;
+pub mod cannier;
 mod fit;
 mod plan;
 mod prior;

@@ -51,7 +51,8 @@ pub struct Planner {
     /// At most one entry of each test is of its edition; others are void.
     /// Entries may promise too much: what is first is looked at again.
     queue: BinaryHeap<Entry>,
-    choices: usize,
+    /// Runs recorded since all were looked at.
+    recorded: usize,
     seed: u64,
 }
 
@@ -108,7 +109,7 @@ impl Planner {
             })
             .collect();
         let belief = Belief::new(prior, &members);
-        let mut planner = Self { belief, tests, queue: BinaryHeap::new(), choices: 0, seed };
+        let mut planner = Self { belief, tests, queue: BinaryHeap::new(), recorded: 0, seed };
         planner.requeue();
         planner
     }
@@ -118,11 +119,7 @@ impl Planner {
     pub fn next_test(&mut self) -> Option<usize> {
         let test = self.first()?.test;
         self.tests[test].under_way += 1;
-        self.choices += 1;
         self.look_at(test);
-        if self.choices > self.tests.len() {
-            self.requeue();
-        }
         Some(test)
     }
 
@@ -139,12 +136,13 @@ impl Planner {
         let known = &mut self.tests[test];
         let was_found = known.shown.both();
         known.under_way = known.under_way.saturating_sub(1);
-        known.shown.passed += passed;
-        known.shown.failed += failed;
+        known.shown.passed = known.shown.passed.saturating_add(passed);
+        known.shown.failed = known.shown.failed.saturating_add(failed);
         let found = known.shown.both() && !was_found;
+        self.recorded += 1;
         self.look_at(test);
-        if found {
-            // Chances of others have risen.
+        // When one is found the chances of others rise.
+        if found || self.recorded > self.tests.len() {
             self.requeue();
         }
     }
@@ -190,7 +188,12 @@ impl Planner {
 
     /// How many tests the best next run is expected to reveal, per second.
     pub fn best_rate(&mut self) -> f64 {
-        self.first().map_or(0.0, |entry| entry.rate)
+        self.best().map_or(0.0, |(_, rate)| rate)
+    }
+
+    /// The test to run next with its rate; it is not under way by that.
+    pub fn best(&mut self) -> Option<(usize, f64)> {
+        self.first().map(|entry| (entry.test, entry.rate))
     }
 
     fn first(&mut self) -> Option<Entry> {
@@ -236,7 +239,7 @@ impl Planner {
     }
 
     fn requeue(&mut self) {
-        self.choices = 0;
+        self.recorded = 0;
         self.queue.clear();
         self.belief.tell_all();
         for test in 0..self.tests.len() {
