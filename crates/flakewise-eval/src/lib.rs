@@ -18,6 +18,7 @@ mod model;
 mod page;
 mod plot;
 mod protocol;
+mod replay;
 mod simple;
 mod text;
 
@@ -31,5 +32,7 @@ pub use evaluate::{EvalOptions, Evaluation, Progress, ProtocolMeasures, evaluate
 pub use found::Found;
 pub use measures::{Measures, ProjectMeasures};
 pub use model::{FoldScores, Model, Run};
+pub use plot::found_over_budget;
 pub use protocol::Protocol;
+pub use replay::{Replay, ReplayResult, ReplayTest};
 pub use simple::simple_models;

@@ -134,6 +134,68 @@ pub(crate) fn bars(series: &[&str], rows: &[(String, Vec<Option<f64>>)]) -> Stri
     svg + "</svg>"
 }
 
+/// What share is found after a budget, whose axis is logarithmic: a file of its
+/// own. Each line has a name and the budgets after which one more is found.
+pub fn found_over_budget(lines: &[(&str, &[f64])], all: usize) -> String {
+    const FIRST: f64 = 0.01;
+    const DECADES: i32 = 6;
+    let height = SIZE + 2.0 * MARGIN - 14.0;
+    let width = SIZE + MARGIN + 230.0;
+    let (left, bottom) = place((0.0, 0.0));
+    let (right, top) = place((1.0, 1.0));
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>"
+    );
+    for decade in 0..=DECADES {
+        let (x, _) = place((f64::from(decade) / f64::from(DECADES), 0.0));
+        let text = FIRST * 10f64.powi(decade);
+        svg += &format!(
+            "<path stroke=\"#ddd\" d=\"M{x:.1} {bottom:.1}V{top:.1}\"/>\
+             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            bottom + 14.0
+        );
+    }
+    for step in 0..=5 {
+        let (_, y) = place((0.0, f64::from(step) / 5.0));
+        svg += &format!(
+            "<path stroke=\"#ddd\" d=\"M{left:.1} {y:.1}H{right:.1}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{} %</text>",
+            left - 5.0,
+            y + 3.5,
+            step * 20
+        );
+    }
+    for (number, (name, budgets)) in lines.iter().enumerate() {
+        let (colour, dashes) = STYLES[number % STYLES.len()];
+        // A point for each percent or so is enough for the eye.
+        let points: Vec<(f64, f64)> = budgets
+            .iter()
+            .enumerate()
+            .filter(|(place, budget)| (place % 4 == 0 || place + 1 == budgets.len()) && **budget >= FIRST)
+            .map(|(place, budget)| {
+                ((budget / FIRST).log10() / f64::from(DECADES), (place + 1) as f64 / all.max(1) as f64)
+            })
+            .collect();
+        let (x, y) = (right + 14.0, 22.0 + 17.0 * number as f64);
+        svg += &format!(
+            "<g stroke=\"{colour}\" stroke-width=\"1.6\" fill=\"none\" stroke-dasharray=\"{dashes}\">\
+             <path d=\"{}\"/><path d=\"M{x:.0} {y:.0}h22\"/></g><text x=\"{:.0}\" y=\"{:.0}\">{}</text>",
+            path(&points),
+            x + 28.0,
+            y + 4.0,
+            escape(name)
+        );
+    }
+    let (middle, _) = place((0.5, 0.0));
+    svg += &format!(
+        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">reruns, in suites</text></svg>\n",
+        bottom + 32.0
+    );
+    svg
+}
+
 fn place((x, y): (f64, f64)) -> (f64, f64) {
     (MARGIN + x * SIZE, 8.0 + (1.0 - y) * SIZE)
 }

@@ -51,8 +51,8 @@ pub struct Planner {
     /// At most one entry of each test is of its edition; others are void.
     /// Entries may promise too much: what is first is looked at again.
     queue: BinaryHeap<Entry>,
-    /// Runs recorded since all were looked at.
-    recorded: usize,
+    /// Choices since all were looked at.
+    choices: usize,
     seed: u64,
 }
 
@@ -109,7 +109,7 @@ impl Planner {
             })
             .collect();
         let belief = Belief::new(prior, &members);
-        let mut planner = Self { belief, tests, queue: BinaryHeap::new(), recorded: 0, seed };
+        let mut planner = Self { belief, tests, queue: BinaryHeap::new(), choices: 0, seed };
         planner.requeue();
         planner
     }
@@ -119,7 +119,7 @@ impl Planner {
     pub fn next_test(&mut self) -> Option<usize> {
         let test = self.first()?.test;
         self.tests[test].under_way += 1;
-        self.look_at(test);
+        self.chosen(test);
         Some(test)
     }
 
@@ -135,15 +135,18 @@ impl Planner {
     pub fn record_many(&mut self, test: usize, passed: u32, failed: u32) {
         let known = &mut self.tests[test];
         let was_found = known.shown.both();
+        let was_chosen = known.under_way > 0;
         known.under_way = known.under_way.saturating_sub(1);
         known.shown.passed = known.shown.passed.saturating_add(passed);
         known.shown.failed = known.shown.failed.saturating_add(failed);
-        let found = known.shown.both() && !was_found;
-        self.recorded += 1;
-        self.look_at(test);
-        // When one is found the chances of others rise.
-        if found || self.recorded > self.tests.len() {
+        if known.shown.both() && !was_found {
+            self.look_at(test);
+            // The chances of others have risen.
             self.requeue();
+        } else if was_chosen {
+            self.look_at(test);
+        } else {
+            self.chosen(test);
         }
     }
 
@@ -222,6 +225,14 @@ impl Planner {
         self.reveal_chance(test) / self.tests[test].seconds.max(SHORTEST_SECONDS)
     }
 
+    fn chosen(&mut self, test: usize) {
+        self.choices += 1;
+        self.look_at(test);
+        if self.choices > self.tests.len() {
+            self.requeue();
+        }
+    }
+
     /// What is under way counts as if it had shown nothing new.
     fn look_at(&mut self, test: usize) {
         let Test { shown, under_way, .. } = self.tests[test];
@@ -239,7 +250,7 @@ impl Planner {
     }
 
     fn requeue(&mut self) {
-        self.recorded = 0;
+        self.choices = 0;
         self.queue.clear();
         self.belief.tell_all();
         for test in 0..self.tests.len() {
