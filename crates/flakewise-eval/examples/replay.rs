@@ -13,7 +13,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use flakewise_eval::{
-    Corpus, Dataset, Protocol, Replay, ReplayResult, ReplayTest, blend_model, found_over_budget,
+    Corpus, Dataset, Protocol, Replay, ReplayResult, ReplayTest, blend_model, found_over_budget, share_of,
 };
 use flakewise_hunt::Known;
 use rayon::prelude::*;
@@ -85,7 +85,7 @@ fn table(
     let mut amiss = 0;
     writeln!(out, "{:8} {:>10} {:>10} {:>10} {:>8}", "found", "RERUN", "CANNIER", "planner", "fewer")?;
     for (share, goal) in SHARES.into_iter().zip(goals) {
-        let place = ((flaky as f64 * share).ceil() as usize).clamp(1, flaky) - 1;
+        let place = share_of(flaky, share).max(1) - 1;
         let text = |curve: &[f64]| curve.get(place).map_or("-".to_owned(), |suites| format!("{suites:.1}"));
         let fewer = result.uniform[place] / result.planner[place];
         let wrong = !short && fewer < goal;

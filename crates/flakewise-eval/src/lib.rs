@@ -34,5 +34,5 @@ pub use measures::{Measures, ProjectMeasures};
 pub use model::{FoldScores, Model, Run};
 pub use plot::found_over_budget;
 pub use protocol::Protocol;
-pub use replay::{Replay, ReplayResult, ReplayTest};
+pub use replay::{Replay, ReplayResult, ReplayTest, share_of};
 pub use simple::simple_models;

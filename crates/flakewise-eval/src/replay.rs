@@ -120,7 +120,7 @@ impl Replay {
     /// Hunts in as many worlds as there are seeds until this share is found, on
     /// all cores.
     pub fn run(&self, seeds: u64, share: f64) -> ReplayResult {
-        let wanted = ((self.flaky as f64 * share).ceil() as usize).min(self.flaky);
+        let wanted = share_of(self.flaky, share);
         // The threshold is placed with hindsight, as the paper does.
         let lower = self.cannier(MOST_RUNS).1.map_or(0.0, |knee| knee.thresholds.lower);
         let runs: Vec<ReplayResult> = (0..seeds)
@@ -146,10 +146,8 @@ impl Replay {
             STOPS
                 .iter()
                 .map(|&stop| {
-                    let here = runs
-                        .iter()
-                        .flat_map(covered)
-                        .filter(|covered| covered.0 <= stop && covered.0 >= stop);
+                    let here =
+                        runs.iter().flat_map(covered).filter(|covered| covered.0.total_cmp(&stop).is_eq());
                     here.fold((stop, 0, 0), |sum, one| (stop, sum.1 + one.1, sum.2 + one.2))
                 })
                 .filter(|sum| sum.2 > 0)
@@ -286,6 +284,16 @@ impl Replay {
         }
         (curve, coverage, coverage_of_all)
     }
+}
+
+/// So many of all that the share is reached.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a count is none other"
+)]
+pub fn share_of(all: usize, share: f64) -> usize {
+    ((all as f64 * share).ceil() as usize).min(all)
 }
 
 /// RERUN gives up after so many.
