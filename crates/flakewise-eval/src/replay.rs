@@ -307,3 +307,64 @@ fn holds(draws: &mut [u32], truth: u32) -> bool {
 fn is_flaky(known: &Known) -> bool {
     known.passed > 0 && known.failed > 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two projects; in one a class has flaky tests.
+    fn replay() -> Replay {
+        let test = |place: u32| {
+            let flaky = place % 40 < 6;
+            let failed = if flaky { 20 + place } else { 0 };
+            let risk = if flaky || place.is_multiple_of(9) { 0.3 } else { 0.02 };
+            let known = Known { risk, class: place / 8, module: place / 40, passed: 1000 - failed, failed };
+            ReplayTest { project: place / 80, known }
+        };
+        let tests: Vec<ReplayTest> = (0..160).map(test).collect();
+        let projects = vec![(0..80).collect(), (80..160).collect()];
+        Replay::with_priors(tests, projects, vec![Prior::default(); 2])
+    }
+
+    #[test]
+    fn rounds_equal_running_test_after_test() {
+        let replay = replay();
+        let fates = replay.world(3);
+        let mut order: Vec<usize> = (0..fates.len()).collect();
+        order.sort_by(|&one, &other| fates[one].place.total_cmp(&fates[other].place));
+        let (mut runs, mut slow) = (0.0, Vec::new());
+        for round in 1..=1000 {
+            order.retain(|&test| fates[test].reveals.is_none_or(|reveals| reveals >= round));
+            for &test in &order {
+                runs += 1.0;
+                if fates[test].reveals == Some(round) {
+                    slow.push(runs / fates.len() as f64);
+                }
+            }
+        }
+        let quick = replay.rounds(&fates, 0.0);
+        assert_eq!(quick.len(), slow.len());
+        // A place within a round is taken as spread evenly.
+        assert!(quick.iter().zip(&slow).all(|(quick, slow)| (quick - slow).abs() < 0.2));
+    }
+
+    #[test]
+    fn a_replay_is_the_same_each_time_and_beats_running_everything() {
+        let replay = replay();
+        let result = replay.run(3, 0.9);
+        assert_eq!(result, replay.run(3, 0.9));
+        assert_eq!(result.uniform.len(), replay.flaky());
+        assert!(result.planner.iter().zip(&result.uniform).all(|(planner, uniform)| planner < uniform));
+    }
+
+    #[test]
+    fn every_failure_is_somewhere_among_the_runs() {
+        let replay = replay();
+        for (fate, test) in replay.world(5).iter().zip(&replay.tests) {
+            let Known { passed, failed, .. } = test.known;
+            assert_eq!(fate.reveals.is_some(), is_flaky(&test.known));
+            let same = if fate.fails { failed } else { passed };
+            assert!(fate.reveals.is_none_or(|reveals| reveals <= same));
+        }
+    }
+}
