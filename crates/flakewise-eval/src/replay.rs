@@ -8,7 +8,8 @@
 //! many runs as there are tests.
 
 use flakewise_hunt::cannier::{self, Point, Subject};
-use flakewise_hunt::{Candidate, Hidden, Known, Planner, Prior};
+use flakewise_hunt::{Candidate, Known, Planner, Prior};
+use flakewise_model::Hidden;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;

@@ -1,15 +1,24 @@
-//! Finds the flaky tests of a suite on a budget.
+//! Finds the flaky tests of a suite on a budget, and the tests that another one
+//! depends on.
 //!
-//! [`Planner`] says which test to run next and what is probably still hidden.
-//! It is pure: the same answers to the same observations and seed.
+//! [`hunt`] runs a suite and then single tests, side by side, as [`Planner`]
+//! says; [`culprit`] runs a test after others. [`Planner`] says which test to run
+//! next and what is probably still hidden. It is pure: the same answers to the
+//! same observations and seed. [`cannier`] has what CANNIER does instead.
 
 mod belief;
 pub mod cannier;
+mod culprit;
 mod fit;
+mod hunt;
+mod minimise;
 mod plan;
 mod prior;
+mod shard;
 mod survival;
 
+pub use culprit::{CulpritContext, CulpritError, CulpritProgress, CulpritSettings, culprit};
 pub use fit::Known;
-pub use plan::{Candidate, Hidden, Planner};
+pub use hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, hunt};
+pub use plan::{Candidate, Planner};
 pub use prior::Prior;

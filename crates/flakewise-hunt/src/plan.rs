@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use flakewise_model::Hidden;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -32,17 +33,6 @@ pub struct Candidate {
     pub failed: u32,
 }
 
-/// How many flaky tests are probably still hidden.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hidden {
-    /// Expected.
-    pub expected: f64,
-    /// With a chance of 90 %, no fewer than this.
-    pub low: u32,
-    /// And no more than this.
-    pub high: u32,
-}
-
 /// Chooses the runs of a hunt.
 #[derive(Clone, Debug)]
 pub struct Planner {
@@ -61,6 +51,8 @@ struct Test {
     /// Without what is under way.
     shown: Shown,
     under_way: u32,
+    /// Whether it will not be run any more.
+    retired: bool,
     seconds: f64,
     measured: u32,
     edition: u32,
@@ -102,6 +94,7 @@ impl Planner {
             .map(|candidate| Test {
                 shown: Shown { passed: candidate.passed, failed: candidate.failed },
                 under_way: 0,
+                retired: false,
                 seconds: candidate.seconds,
                 measured: 0,
                 edition: 0,
@@ -154,6 +147,12 @@ impl Planner {
     pub fn abandon(&mut self, test: usize) {
         self.tests[test].under_way = self.tests[test].under_way.saturating_sub(1);
         self.look_at(test);
+    }
+
+    /// A test will not be run any more.
+    pub fn retire(&mut self, test: usize) {
+        self.tests[test].retired = true;
+        self.abandon(test);
     }
 
     /// How many flaky tests are probably not yet found.
@@ -242,7 +241,7 @@ impl Planner {
 
     fn push(&mut self, test: usize) {
         self.tests[test].edition += 1;
-        if !self.is_found(test) {
+        if !self.is_found(test) && !self.tests[test].retired {
             let rate = self.rate(test);
             let Test { tie, edition, .. } = self.tests[test];
             self.queue.push(Entry { rate, tie, test, edition });
@@ -256,16 +255,6 @@ impl Planner {
         for test in 0..self.tests.len() {
             self.push(test);
         }
-    }
-}
-
-impl Hidden {
-    /// Of draws.
-    pub fn of(draws: &mut [u32]) -> Self {
-        draws.sort_unstable();
-        let at = |share: usize| draws.get(draws.len() * share / 100).copied().unwrap_or(0);
-        let expected = draws.iter().copied().map(f64::from).sum::<f64>() / draws.len().max(1) as f64;
-        Self { expected, low: at(5), high: at(95) }
     }
 }
 

@@ -154,6 +154,16 @@ pub struct Hidden {
     pub high: u32,
 }
 
+impl Hidden {
+    /// Of draws from what is believed.
+    pub fn of(draws: &mut [u32]) -> Self {
+        draws.sort_unstable();
+        let at = |share: usize| draws.get(draws.len() * share / 100).copied().unwrap_or(0);
+        let expected = draws.iter().copied().map(f64::from).sum::<f64>() / draws.len().max(1) as f64;
+        Self { expected, low: at(5), high: at(95) }
+    }
+}
+
 /// The share of failing runs that a test without a surprise in so many runs
 /// does not exceed, with a chance of 95 %.
 pub fn highest_rate(runs: u64) -> Probability {
