@@ -97,6 +97,11 @@ pub struct HuntContext<'a> {
 const LEAST_CONFIRMATIONS: u64 = 10;
 /// And so often at most.
 const MOST_CONFIRMATIONS: u64 = 200;
+/// A test that never passed is run so often whatever the planner says: people
+/// want to know whether it is broken or flaky.
+const FAILING_RUNS: u64 = 50;
+/// Of all runs, one in so many goes to such tests.
+const FAILING_SHARE: u64 = 4;
 /// A test that could not be run so often is left alone.
 const MOST_TROUBLE: u32 = 3;
 /// What a process costs besides its test, until it has been measured.
@@ -240,8 +245,10 @@ struct Hunter<'a, 'b> {
     planner: Option<Planner>,
     /// Tests to run on with nothing beside them.
     open: VecDeque<usize>,
+    /// Tests that had not passed when the hunt began, and runs of them.
+    failing: Vec<usize>,
+    failing_runs: u64,
     is_solo: bool,
-    under_way: usize,
     executions: u64,
     suite_done: u64,
     known: u64,
@@ -290,8 +297,9 @@ impl<'a, 'b> Hunter<'a, 'b> {
             prey,
             planner: None,
             open: VecDeque::new(),
+            failing: Vec::new(),
+            failing_runs: 0,
             is_solo: false,
-            under_way: 0,
             executions: 0,
             suite_done: 0,
             known,
@@ -349,6 +357,8 @@ impl<'a, 'b> Hunter<'a, 'b> {
         self.planner = Some(Planner::new(self.candidates(), self.context.settings.seed));
         let found = (0..self.prey.len()).filter(|&place| self.prey[place].is_open());
         self.open = found.collect();
+        let never_passed = |prey: &Prey| !prey.is_found() && prey.together.failed + prey.alone().failed > 0;
+        self.failing = (0..self.prey.len()).filter(|&place| never_passed(&self.prey[place])).collect();
         let jobs = self.context.settings.jobs;
         let sessions: Vec<u32> = self.prey.iter().map(|prey| prey.key.session).collect();
         let forks = sessions.iter().all(|session| suite.can_fork(*session));
@@ -428,6 +438,21 @@ impl<'a, 'b> Hunter<'a, 'b> {
             }
         }
         self.end.is_none()
+    }
+
+    /// The test that never passed and was run least, if it is the turn of such
+    /// tests.
+    fn failing_test(&mut self) -> Option<usize> {
+        if self.failing_runs * FAILING_SHARE > self.executions {
+            return None;
+        }
+        let prey = &self.prey;
+        let is_worth = |place: &usize| {
+            let prey = &prey[*place];
+            !prey.is_found() && prey.trouble < MOST_TROUBLE && prey.alone().runs() < FAILING_RUNS
+        };
+        self.failing.retain(is_worth);
+        self.failing.iter().copied().min_by_key(|&place| prey[place].alone().runs())
     }
 
     fn remember(&mut self, place: usize, execution: &Execution) {
@@ -564,12 +589,15 @@ impl Forks for Hunter<'_, '_> {
             if !self.prey[place].is_open() {
                 self.open.pop_front();
             } else if self.is_solo {
-                self.under_way += 1;
                 return Some(vec![self.prey[place].key]);
             } else {
                 // Once nothing else runs.
                 return None;
             }
+        }
+        if let Some(place) = self.failing_test() {
+            self.failing_runs += 1;
+            return Some(vec![self.prey[place].key]);
         }
         loop {
             let place = self.planner.as_mut()?.next_test()?;
@@ -577,13 +605,11 @@ impl Forks for Hunter<'_, '_> {
                 self.give_up(place);
                 continue;
             }
-            self.under_way += 1;
             return Some(vec![self.prey[place].key]);
         }
     }
 
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
-        self.under_way = self.under_way.saturating_sub(1);
         let Some(&place) = self.places.get(&tests[0]) else { return };
         let execution = match result {
             Ok(execution) => execution,
