@@ -211,11 +211,10 @@ impl Belief {
         let project = scaled(&self.project);
         let states: Vec<usize> = (0..draws).map(|_| pick(&project, random)).collect();
         for module in &self.modules {
-            let evidence = scaled(&module.evidence);
-            let states: Vec<usize> =
-                states.iter().map(|&state| step(&self.tables.module, state, &evidence, random)).collect();
+            let mut steps = Steps::new(&self.tables.module, &module.evidence);
+            let states: Vec<usize> = states.iter().map(|&state| steps.draw(state, random)).collect();
             for class in module.classes.iter().map(|&class| &self.classes[class]) {
-                let evidence = scaled(&class.evidence);
+                let mut steps = Steps::new(&self.tables.class, &class.evidence);
                 let chances: Vec<States> = class
                     .members
                     .iter()
@@ -223,10 +222,14 @@ impl Belief {
                     .filter(|test| !test.shown.both())
                     .map(|test| self.flaky_by_state(test))
                     .collect();
+                // For each state that came up, how likely each number is at most.
+                let mut numbers: Vec<Option<Vec<f64>>> = vec![None; STATES];
                 for (count, &state) in counts.iter_mut().zip(&states) {
-                    let state = step(&self.tables.class, state, &evidence, random);
-                    let flaky = |chances: &States| u32::from(random.random::<f64>() < chances[state]);
-                    *count += chances.iter().map(flaky).sum::<u32>();
+                    let state = steps.draw(state, random);
+                    let sums = numbers[state].get_or_insert_with(|| sums_of_numbers(&chances, state));
+                    let aim = random.random::<f64>();
+                    let number = sums.partition_point(|sum| *sum <= aim).min(chances.len());
+                    *count += u32::try_from(number).unwrap_or(u32::MAX);
                 }
             }
         }
@@ -366,8 +369,49 @@ fn scaled(logarithms: &States) -> States {
     logarithms.map(|value| (value - most).exp())
 }
 
-fn step(transition: &Transition, from: usize, evidence: &States, random: &mut impl Rng) -> usize {
-    pick(&std::array::from_fn(|to| transition.chance(from, to) * evidence[to]), random)
+/// How likely it is that no more than 0, 1, 2… tests are flaky in a state.
+fn sums_of_numbers(chances: &[States], state: usize) -> Vec<f64> {
+    let mut numbers = vec![1.0];
+    for chances in chances {
+        let chance = chances[state];
+        numbers.push(0.0);
+        for place in (1..numbers.len()).rev() {
+            numbers[place] = numbers[place] * (1.0 - chance) + numbers[place - 1] * chance;
+        }
+        numbers[0] *= 1.0 - chance;
+    }
+    let mut sum = 0.0;
+    numbers.iter_mut().for_each(|number| {
+        sum += *number;
+        *number = sum;
+    });
+    numbers
+}
+
+/// Draws the state of a group, given that of the one above it.
+struct Steps<'a> {
+    transition: &'a Transition,
+    evidence: States,
+    /// For each state above that came up, the sums of weights.
+    sums: Vec<Option<Box<States>>>,
+}
+
+impl<'a> Steps<'a> {
+    fn new(transition: &'a Transition, evidence: &States) -> Self {
+        Self { transition, evidence: scaled(evidence), sums: vec![None; STATES] }
+    }
+
+    fn draw(&mut self, from: usize, random: &mut impl Rng) -> usize {
+        let sums = self.sums[from].get_or_insert_with(|| {
+            let mut sum = 0.0;
+            Box::new(std::array::from_fn(|to| {
+                sum += self.transition.chance(from, to) * self.evidence[to];
+                sum
+            }))
+        });
+        let aim = random.random::<f64>() * sums[STATES - 1];
+        sums.partition_point(|sum| *sum <= aim).min(STATES - 1)
+    }
 }
 
 fn pick(weights: &States, random: &mut impl Rng) -> usize {
