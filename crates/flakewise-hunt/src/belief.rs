@@ -381,10 +381,10 @@ fn sums_of_numbers(chances: &[States], state: usize) -> Vec<f64> {
         numbers[0] *= 1.0 - chance;
     }
     let mut sum = 0.0;
-    numbers.iter_mut().for_each(|number| {
+    for number in &mut numbers {
         sum += *number;
         *number = sum;
-    });
+    }
     numbers
 }
 
