@@ -146,5 +146,17 @@ def ended(pid, limit):
         os.close(descriptor)
 
 
+def worker_of(pid):
+    """The process that does the work for the one that was started; that one itself before there is another."""
+    try:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for child in children:
+            if pathlib.Path(f"/proc/{child}/cmdline").read_bytes().startswith(b"flakewise-worker-of-"):
+                return int(child)
+    except OSError:
+        pass
+    return pid
+
+
 def now():
     return time.monotonic()

@@ -89,7 +89,7 @@ pub(crate) struct StoreArguments {
 }
 
 /// What is known of a run, where the environment does not say it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ContextArguments {
     /// Commit that was tested
     #[arg(long, value_name = "SHA", help_heading = "Context")]

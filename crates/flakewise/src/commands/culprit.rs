@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 
 use flakewise_hunt::{CulpritContext, CulpritProgress, CulpritSettings};
-use flakewise_model::{Run, RunId};
 use flakewise_report::{culprit_json, culprit_text, number};
 use flakewise_runner::{RunnerCommand, Suite, SuiteOptions, Versions};
 use indicatif::ProgressBar;
 
-use super::run::{hash_seed, variant};
-use crate::args::{CulpritArguments, SummaryFormat};
-use crate::context::Git;
+use super::run::hash_seed;
+use crate::args::{ContextArguments, CulpritArguments, SummaryFormat};
+use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::printer::Printer;
@@ -19,7 +18,8 @@ pub(crate) fn culprit(arguments: &CulpritArguments, printer: &Printer) -> Result
     let Some(command) = RunnerCommand::new(&arguments.command)? else {
         unreachable!("the argument parser requires a command");
     };
-    let git = Git::discover();
+    let ci = Ci::detect(&variable);
+    let context = Context::new(&ContextArguments::default(), ci.as_ref(), &Git::discover(), on_ci());
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let settings = CulpritSettings {
@@ -29,16 +29,8 @@ pub(crate) fn culprit(arguments: &CulpritArguments, printer: &Printer) -> Result
         seed,
     };
     let started = chrono::Utc::now();
-    let make_run = |versions: Option<Versions<'_>>| Run {
-        id: RunId::new(format!("local/culprit-{}", uuid::Uuid::new_v4().simple())),
-        commit: git.commit.clone(),
-        dirty: git.dirty,
-        branch: git.branch.clone(),
-        variant: variant(&flakewise_model::Variant::default(), versions),
-        provider: None,
-        url: None,
-        started,
-    };
+    let name = format!("local/culprit-{}", uuid::Uuid::new_v4().simple());
+    let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
     let options = SuiteOptions {
         test_timeout: arguments.test_timeout,
         hash_seed: hash_seed(seed),

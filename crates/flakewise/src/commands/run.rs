@@ -6,9 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use flakewise_model::{
-    Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict, Variant,
-};
+use flakewise_model::{Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict};
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
 use flakewise_triage::{Change, Progress, TriageSettings, Triaged, Versions, triage};
@@ -48,16 +46,7 @@ pub(crate) fn run(
     let settings = settings(arguments, seed);
     let started = chrono::Utc::now();
     let name = context.run.clone().unwrap_or_else(|| format!("local/{}", uuid::Uuid::new_v4().simple()));
-    let make_run = |versions: Option<Versions<'_>>| Run {
-        id: RunId::new(name.as_str()),
-        commit: context.commit.clone(),
-        dirty: context.dirty,
-        branch: context.branch.clone(),
-        variant: variant(&context.variant, versions),
-        provider: context.provider.map(str::to_owned),
-        url: context.url.clone(),
-        started,
-    };
+    let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
     let bar = RefCell::new(None);
     let progress = |progress: Progress<'_>| show_progress(&bar, progress, printer);
     let mut memory = memory(sender.as_ref());
@@ -146,19 +135,6 @@ fn discover_change(
         Ok(change) => Ok((change, None)),
         Err(error) if arguments.base.is_some() || arguments.verify_base => Err(error.into()),
         Err(error) => Ok((None, Some(error))),
-    }
-}
-
-/// Versions of the language are variants: what fails on one may pass on another.
-pub(super) fn variant(given: &Variant, versions: Option<Versions<'_>>) -> Variant {
-    let Some(versions) = versions.filter(|versions| versions.runner == "pytest") else {
-        return given.clone();
-    };
-    let short: Vec<&str> = versions.language_version.split('.').take(2).collect();
-    // What the user says wins.
-    match given.get("python") {
-        Some(_) => given.clone(),
-        None => given.clone().with("python", &short.join(".")),
     }
 }
 

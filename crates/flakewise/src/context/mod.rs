@@ -4,7 +4,8 @@ mod ci;
 mod git;
 
 pub(crate) use ci::Ci;
-use flakewise_model::Variant;
+use flakewise_model::{Run, RunId, Timestamp, Variant};
+use flakewise_runner::Versions;
 pub(crate) use git::{Git, top_folder};
 
 use crate::args::ContextArguments;
@@ -53,6 +54,32 @@ impl Context {
             provider: ci.map(|ci| ci.provider),
             url: ci.and_then(|ci| ci.url.clone()),
             on_ci: on_ci || ci.is_some(),
+        }
+    }
+}
+
+impl Context {
+    /// The run of these tests. Versions of the language are variants: what fails
+    /// on one may pass on another.
+    pub(crate) fn tested(&self, name: &str, started: Timestamp, versions: Option<Versions<'_>>) -> Run {
+        let python = versions.filter(|versions| versions.runner == "pytest");
+        // What the user says wins.
+        let variant = match python.filter(|_| self.variant.get("python").is_none()) {
+            Some(versions) => {
+                let short: Vec<&str> = versions.language_version.split('.').take(2).collect();
+                self.variant.clone().with("python", &short.join("."))
+            }
+            None => self.variant.clone(),
+        };
+        Run {
+            id: RunId::new(name),
+            commit: self.commit.clone(),
+            dirty: self.dirty,
+            branch: self.branch.clone(),
+            variant,
+            provider: self.provider.map(str::to_owned),
+            url: self.url.clone(),
+            started,
         }
     }
 }

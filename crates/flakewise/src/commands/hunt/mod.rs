@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge};
-use flakewise_model::{Attempt, Batch, PastRuns, ReportBatch, ReportId, Run, RunId, TestId};
+use flakewise_model::{Attempt, Batch, PastRuns, ReportBatch, ReportId, Run, TestId};
 use flakewise_report::{hunt_json, hunt_text, number};
 use flakewise_runner::{Measured, RunnerCommand, Suite, SuiteOptions, Versions};
 use flakewise_spool::Journal;
@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 
 use self::features::FeatureTable;
 use super::predict;
-use super::run::{hash_seed, variant};
+use super::run::hash_seed;
 use crate::args::{HuntArguments, SummaryFormat};
 use crate::context::{Ci, Context, Git, on_ci, project, variable};
 use crate::delivery::{Delivery, Sender};
@@ -65,16 +65,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         context.run.clone().unwrap_or_else(|| "local".to_owned()),
         uuid::Uuid::new_v4().simple()
     );
-    let make_run = |versions: Option<Versions<'_>>| Run {
-        id: RunId::new(name.as_str()),
-        commit: context.commit.clone(),
-        dirty: context.dirty,
-        branch: context.branch.clone(),
-        variant: variant(&context.variant, versions),
-        provider: context.provider.map(str::to_owned),
-        url: context.url.clone(),
-        started,
-    };
+    let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
     let mut memory = Memory {
         sender: sender.as_ref(),
         project: project(arguments.store.project.as_deref()),
