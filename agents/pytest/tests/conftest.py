@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 import textwrap
@@ -33,6 +34,9 @@ def pytest_report_header():
 
 
 def pytest_configure(config):
+    # Whoever starts us in the background may have it ignored, and what is ignored
+    # is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "plugin(name): needs a plugin in the target")
     config.addinivalue_line("markers", "python(major, minor): needs a newer target")
     config.addinivalue_line("markers", "runner(major): needs a newer pytest in the target")

@@ -1,8 +1,8 @@
 //! Finds the flaky tests of a suite on a budget, and the tests that another one
 //! depends on.
 //!
-//! [`hunt`] runs a suite and then single tests, side by side, as [`Planner`]
-//! says; [`culprit`] runs a test after others. [`Planner`] says which test to run
+//! [`hunt()`] runs a suite and then single tests, side by side, as [`Planner`]
+//! says; [`culprit()`] runs a test after others. [`Planner`] says which test to run
 //! next and what is probably still hidden. It is pure: the same answers to the
 //! same observations and seed. [`cannier`] has what CANNIER does instead.
 

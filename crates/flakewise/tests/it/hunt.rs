@@ -1,8 +1,13 @@
 //! `flakewise hunt` on small suites, with the real pytest.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
+#[cfg(feature = "history")]
+use std::{
+    path::PathBuf,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
 
 use flakewise_testkit::TestContext;
 use serde_json::Value;
@@ -90,6 +95,7 @@ impl Project {
     }
 
     /// Begins a hunt, and waits until it has written some attempts down.
+    #[cfg(feature = "history")]
     fn begin(&self) -> Child {
         let child = self
             .command(&["--budget", "10m"])
@@ -105,6 +111,7 @@ impl Project {
         child
     }
 
+    #[cfg(feature = "history")]
     fn journals(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.path().join(".flakewise/spool")).into_iter().flatten().flatten();
         let is_journal = |path: &PathBuf| path.to_string_lossy().ends_with(".journal.jsonl");
@@ -120,6 +127,7 @@ impl Project {
     }
 
     /// Nobody works in the folder any more.
+    #[cfg(feature = "history")]
     fn is_deserted(&self) -> bool {
         let folder = self.path().canonicalize().expect("there");
         let processes = std::fs::read_dir("/proc").expect("listed").flatten();
@@ -129,10 +137,12 @@ impl Project {
     }
 }
 
+#[cfg(feature = "history")]
 fn lines(path: &Path) -> usize {
     std::fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
+#[cfg(feature = "history")]
 fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status();
     assert!(status.expect("kill starts").success());

@@ -33,8 +33,10 @@ const ATTEMPTS_AT_ONCE: usize = 20_000;
 /// nothing.
 const BASE_RATE: f64 = 0.037;
 /// A test that has been flaky on other code probably still is.
+#[cfg(feature = "history")]
 const ONCE_FLAKY: f64 = 0.9;
 /// One that failed on other code and passed on some may be.
+#[cfg(feature = "history")]
 const ONCE_FAILED: f64 = 0.3;
 
 pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
