@@ -17,6 +17,7 @@ use rand::seq::SliceRandom as _;
 
 use crate::hunt::Collect;
 use crate::minimise::minimise;
+use crate::name::file_of;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -378,7 +379,7 @@ impl Search<'_, '_> {
         let all = self.suite.tests().into_iter();
         let mut others: Vec<TestKey> =
             all.filter(|test| test.session == victim.session && *test != victim).collect();
-        let file = |test: TestKey| self.suite.name(test).split("::").next();
+        let file = |test: TestKey| file_of(self.suite.name(test));
         others.sort_by_key(|test| file(*test) != file(victim));
         others
     }

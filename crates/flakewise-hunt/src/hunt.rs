@@ -13,9 +13,10 @@ use flakewise_model::{
     Notice, Outcome, PastRuns, Probability, Run, Shard, Tally, TestId,
 };
 use flakewise_runner::{
-    Director, Execution, Forks, FreshOptions, Measured, Place, RunnerError, Suite, TestKey, Versions,
+    Director, Execution, Forks, FreshOptions, Measured, RunnerError, Suite, TestKey, Versions,
 };
 
+use crate::name::{class_of, file_of};
 use crate::shard::is_in_shard;
 use crate::{Candidate, Planner};
 
@@ -151,18 +152,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
 pub(crate) struct Collect;
 
 impl Director for Collect {
-    fn collected(&mut self, _: u32, _: &[String]) {}
     fn runs(&mut self) -> bool {
-        false
-    }
-    fn ended(&mut self, _: &Execution) {}
-    fn again(&mut self, _: &Execution) -> bool {
-        false
-    }
-    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
-        Vec::new()
-    }
-    fn goes_on(&mut self) -> bool {
         false
     }
 }
@@ -250,7 +240,6 @@ struct Hunter<'a, 'b> {
     failing_runs: u64,
     is_solo: bool,
     executions: u64,
-    suite_done: u64,
     known: u64,
     next_look: Instant,
     end: Option<HuntEnd>,
@@ -301,7 +290,6 @@ impl<'a, 'b> Hunter<'a, 'b> {
             failing_runs: 0,
             is_solo: false,
             executions: 0,
-            suite_done: 0,
             known,
             next_look: Instant::now(),
             end: None,
@@ -360,8 +348,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
         let never_passed = |prey: &Prey| !prey.is_found() && prey.together.failed + prey.alone().failed > 0;
         self.failing = (0..self.prey.len()).filter(|&place| never_passed(&self.prey[place])).collect();
         let jobs = self.context.settings.jobs;
-        let sessions: Vec<u32> = self.prey.iter().map(|prey| prey.key.session).collect();
-        let forks = sessions.iter().all(|session| suite.can_fork(*session));
+        let forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
         while self.end.is_none() {
             self.is_solo = !self.open.is_empty() || jobs == 1;
             if forks {
@@ -395,12 +382,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
         };
         let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let candidates = self.prey.iter().map(|prey| {
-            let plain = prey.name.split('[').next().unwrap_or(&prey.name);
             let alone = prey.alone();
             Candidate {
                 risk: prey.risk,
-                class: number(plain.rsplit_once("::").map_or(plain, |(class, _)| class)),
-                module: number(plain.split("::").next().unwrap_or(plain)),
+                class: number(class_of(&prey.name)),
+                module: number(file_of(&prey.name)),
                 seconds: prey.seconds.unwrap_or(0.0) + PROCESS_SECONDS,
                 passed: count(prey.together.passed + alone.passed),
                 failed: count(prey.together.failed + alone.failed),
@@ -431,9 +417,12 @@ impl<'a, 'b> Hunter<'a, 'b> {
         if settings.hidden.is_some_and(|bound| hidden < bound) {
             self.end = Some(HuntEnd::Hidden);
         } else if let Some(confidence) = settings.confidence {
-            let unsure =
-                |&place: &usize| !planner.is_found(place) && planner.chance(place) > 1.0 - confidence;
-            if !(0..self.prey.len()).filter(|&place| !self.prey[place].skipped).any(|place| unsure(&place)) {
+            let is_sure = |place: usize| {
+                self.prey[place].skipped
+                    || planner.is_found(place)
+                    || planner.chance(place) <= 1.0 - confidence
+            };
+            if (0..self.prey.len()).all(is_sure) {
                 self.end = Some(HuntEnd::Confidence);
             }
         }
@@ -460,26 +449,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
     fn remember(&mut self, place: usize, execution: &Execution) {
         let prey = &mut self.prey[place];
         prey.attempts += 1;
-        let attempt = Attempt {
-            test: prey.id.clone(),
-            run: Arc::clone(&self.run),
-            phase: execution.phase,
-            number: prey.attempts,
-            outcome: execution.outcome,
-            duration: execution.duration,
-            started: Some(execution.started),
-            worker: Some(execution.worker.as_str().into()),
-            position: Some(execution.position),
-            failure: execution.failure.clone().map(Box::new),
-        };
+        let attempt = execution.attempt(&prey.id, &self.run, prey.attempts);
         self.context.knowledge.remember(attempt);
         if execution.outcome.is_failure() && prey.failure.is_none() {
             prey.failure.clone_from(&execution.failure);
-            let inside = |place: &Place| {
-                let path = Path::new(&place.file);
-                path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
-            };
-            prey.place = execution.place.as_ref().map(|place| (inside(place), place.line));
+            prey.place = execution.place.as_ref().map(|place| place.below(&self.root));
         }
     }
 
@@ -550,12 +524,9 @@ impl<'a, 'b> Hunter<'a, 'b> {
 
 /// The suite, once.
 impl Director for Hunter<'_, '_> {
-    fn collected(&mut self, _: u32, _: &[String]) {}
-
     fn ended(&mut self, execution: &Execution) {
         let Some(&place) = self.places.get(&execution.test) else { return };
         self.executions += 1;
-        self.suite_done += 1;
         self.remember(place, execution);
         let prey = &mut self.prey[place];
         if execution.outcome == Outcome::Skipped {
@@ -565,15 +536,7 @@ impl Director for Hunter<'_, '_> {
             prey.seconds = execution.duration.map(|duration| duration.as_secs_f64());
         }
         let tests = self.prey.len() as u64;
-        (self.context.progress)(HuntProgress::Suite { done: self.suite_done, tests });
-    }
-
-    fn again(&mut self, _: &Execution) -> bool {
-        false
-    }
-
-    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
-        Vec::new()
+        (self.context.progress)(HuntProgress::Suite { done: self.executions, tests });
     }
 
     fn goes_on(&mut self) -> bool {

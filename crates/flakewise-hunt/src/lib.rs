@@ -12,6 +12,7 @@ mod culprit;
 mod fit;
 mod hunt;
 mod minimise;
+mod name;
 mod plan;
 mod prior;
 mod shard;

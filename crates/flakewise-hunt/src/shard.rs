@@ -2,13 +2,13 @@
 
 use flakewise_model::Shard;
 
+use crate::name::class_of;
+
 /// Whether a test, by the name its runner gives it, is in a part. Tests of one
 /// class are in the same: what is learnt of one speaks for the others.
 pub(crate) fn is_in_shard(name: &str, shard: Option<Shard>) -> bool {
     let Some(shard) = shard else { return true };
-    let plain = name.split('[').next().unwrap_or(name);
-    let class = plain.rsplit_once("::").map_or(plain, |(class, _)| class);
-    let hash = blake3::hash(class.as_bytes());
+    let hash = blake3::hash(class_of(name).as_bytes());
     let number = u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"));
     number % u64::from(shard.of.max(1)) == u64::from(shard.number.saturating_sub(1))
 }

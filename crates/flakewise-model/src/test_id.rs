@@ -102,6 +102,14 @@ impl TestId {
         split_parameters(self.last_part()).1.map(unescape)
     }
 
+    /// The test itself, for one case of a parameterised test.
+    #[must_use]
+    pub fn without_parameters(&self) -> Self {
+        let builder = Self::builder(self.scheme(), &self.module());
+        let builder = self.class_path().iter().fold(builder, |builder, class| builder.class(class));
+        builder.finish(&self.name(), None)
+    }
+
     fn last_part(&self) -> &str {
         self.parts().last().expect("an id has a name")
     }

@@ -2,6 +2,9 @@
 //! good, cyan is advice.
 
 use anstyle::{AnsiColor, Style};
+use flakewise_model::Notice;
+
+use crate::words::clean;
 
 /// For the word that says something failed.
 pub const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -17,4 +20,10 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 /// `text` in a style.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// What a person should know about how something was done, as a line.
+pub(crate) fn notice_line(notice: &Notice) -> String {
+    let label = if notice.warning { styled(WARNING, "warning:") } else { styled(HINT, "note:") };
+    format!("{label} {}", clean(&notice.text))
 }

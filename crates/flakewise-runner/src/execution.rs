@@ -1,9 +1,11 @@
 //! What is known of one execution, and of a suite.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Failure, Outcome, Phase, TestId, Timestamp};
+use flakewise_model::{Attempt, Failure, Outcome, Phase, Run, TestId, Timestamp};
 use flakewise_protocol::{AgentPhase, TestEnding, TestFailureMessage};
 
 /// A test of a suite. One command may run pytest more than once, so a test is
@@ -41,6 +43,24 @@ pub struct Execution {
     pub cost: Option<ProcessCost>,
 }
 
+impl Execution {
+    /// As an attempt of a test in a run, with its number there.
+    pub fn attempt(&self, test: &TestId, run: &Arc<Run>, number: u32) -> Attempt {
+        Attempt {
+            test: test.clone(),
+            run: Arc::clone(run),
+            phase: self.phase,
+            number,
+            outcome: self.outcome,
+            duration: self.duration,
+            started: Some(self.started),
+            worker: Some(self.worker.as_str().into()),
+            position: Some(self.position),
+            failure: self.failure.clone().map(Box::new),
+        }
+    }
+}
+
 /// A place in a file, as the runner names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -48,6 +68,14 @@ pub struct Place {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
+}
+
+impl Place {
+    /// File and line, relative to a folder if it is inside.
+    pub fn below(&self, folder: &Path) -> (String, u32) {
+        let path = Path::new(&self.file);
+        (path.strip_prefix(folder).unwrap_or(path).to_string_lossy().into_owned(), self.line)
+    }
 }
 
 /// What a whole process cost.

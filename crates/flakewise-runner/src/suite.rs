@@ -32,43 +32,38 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How long the command may take to end after it was asked to.
 const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// Decides what runs again while the suite is under way.
+/// Decides what runs again while the suite is under way: nothing, unless it says
+/// otherwise.
 pub trait Director {
     /// A session was collected: these are its tests, by number.
-    fn collected(&mut self, session: u32, names: &[String]);
+    fn collected(&mut self, _session: u32, _names: &[String]) {}
     /// Shall the suite run, now that its tests are known?
     fn runs(&mut self) -> bool {
         true
     }
     /// A test ended.
-    fn ended(&mut self, execution: &Execution);
+    fn ended(&mut self, _execution: &Execution) {}
     /// A test has failed and is about to be torn down: shall it run again?
-    fn again(&mut self, failing: &Execution) -> bool;
+    fn again(&mut self, _failing: &Execution) -> bool {
+        false
+    }
     /// A process of the suite is through: which tests shall run once more in
     /// it? Asked until nothing is wanted.
-    fn postpone(&mut self, session: u32, worker: &str) -> Vec<u32>;
+    fn postpone(&mut self, _session: u32, _worker: &str) -> Vec<u32> {
+        Vec::new()
+    }
     /// The suite's process died: shall the tests it did not reach run in
     /// another one?
-    fn goes_on(&mut self) -> bool;
+    fn goes_on(&mut self) -> bool {
+        false
+    }
 }
 
 /// Wants nothing to run again.
 #[derive(Clone, Copy, Debug)]
 pub struct NothingAgain;
 
-impl Director for NothingAgain {
-    fn collected(&mut self, _: u32, _: &[String]) {}
-    fn ended(&mut self, _: &Execution) {}
-    fn again(&mut self, _: &Execution) -> bool {
-        false
-    }
-    fn postpone(&mut self, _: u32, _: &str) -> Vec<u32> {
-        Vec::new()
-    }
-    fn goes_on(&mut self) -> bool {
-        false
-    }
-}
+impl Director for NothingAgain {}
 
 /// How to run a suite.
 #[derive(Clone, Debug)]

@@ -485,24 +485,11 @@ impl Climb<'_, '_> {
     fn in_project(&self, place: &flakewise_runner::Place) -> (String, u32) {
         let root = self.context.change.map(|change| change.root.clone());
         let root = root.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
-        let path = std::path::Path::new(&place.file);
-        let file = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
-        (file, place.line)
+        place.below(&root)
     }
 
     fn attempts(&self, id: &TestId, executions: &[Execution]) -> Vec<Attempt> {
-        let attempt = |(number, execution): (u32, &Execution)| Attempt {
-            test: id.clone(),
-            run: Arc::clone(&self.run),
-            phase: execution.phase,
-            number,
-            outcome: execution.outcome,
-            duration: execution.duration,
-            started: Some(execution.started),
-            worker: Some(execution.worker.as_str().into()),
-            position: Some(execution.position),
-            failure: execution.failure.clone().map(Box::new),
-        };
+        let attempt = |(number, execution): (u32, &Execution)| execution.attempt(id, &self.run, number);
         (1..).zip(executions).map(attempt).collect()
     }
 

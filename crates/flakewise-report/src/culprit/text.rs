@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, Tally, shell_word};
 
 use crate::run::name_of;
-use crate::style::{BOLD, GOOD, HINT, WARNING, styled};
+use crate::style::{BOLD, GOOD, HINT, WARNING, notice_line, styled};
 use crate::words::{clean, count, duration, number, plural};
 
 /// Culprits told in full; what follows has a line each.
@@ -65,8 +65,7 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
     }
     writeln!(out)?;
     for notice in &report.notices {
-        let label = if notice.warning { styled(WARNING, "warning:") } else { styled(HINT, "note:") };
-        writeln!(out, "{label} {}", clean(&notice.text))?;
+        writeln!(out, "{}", notice_line(notice))?;
     }
     if !culprits.is_empty() && !report.exhaustive {
         writeln!(out, "{} `--all` tries every other test, and looks for cleaners", styled(HINT, "hint:"))?;

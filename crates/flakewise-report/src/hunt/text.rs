@@ -7,7 +7,7 @@ use flakewise_model::{
 };
 
 use crate::run::{name_of, what};
-use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, styled};
+use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, notice_line, styled};
 use crate::words::{clean, count, duration, number, plural, test_name, times};
 
 /// Tests told in full; what follows has a line each.
@@ -69,8 +69,7 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
         writeln!(out, "{} {}", styled(BOLD, "hidden:"), hidden_words(hidden))?;
     }
     for notice in &report.notices {
-        let label = if notice.warning { styled(WARNING, "warning:") } else { styled(HINT, "note:") };
-        writeln!(out, "{label} {}", clean(&notice.text))?;
+        writeln!(out, "{}", notice_line(notice))?;
     }
     writeln!(out, "{}", end(report))
 }

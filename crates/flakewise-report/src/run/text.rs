@@ -7,7 +7,7 @@ use flakewise_model::{Blame, RunReport};
 
 use super::blocks::{Block, blocks};
 use super::words;
-use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, styled};
+use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, notice_line, styled};
 use crate::words::{clean, count, number, plural};
 
 /// Blocks in full; what follows has a line each.
@@ -52,10 +52,10 @@ fn write_run(out: &mut String, report: &RunReport) -> std::fmt::Result {
     let green = is_green(report);
     let (warnings, notes): (Vec<_>, Vec<_>) = report.notices.iter().partition(|notice| notice.warning);
     for warning in warnings {
-        writeln!(out, "{} {}", styled(WARNING, "warning:"), clean(&warning.text))?;
+        writeln!(out, "{}", notice_line(warning))?;
     }
     for note in notes.iter().filter(|_| !green) {
-        writeln!(out, "{} {}", styled(HINT, "note:"), clean(&note.text))?;
+        writeln!(out, "{}", notice_line(note))?;
     }
     let style = if green { GOOD } else { BOLD };
     writeln!(out, "{}", styled(style, words::summary(report)))?;

@@ -8,6 +8,7 @@ use flakewise_runner::{RunnerCommand, Suite, SuiteOptions, Versions};
 use indicatif::ProgressBar;
 
 use super::run::hash_seed;
+use super::side_by_side;
 use crate::args::{ContextArguments, CulpritArguments, SummaryFormat};
 use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::error::ExpectedError;
@@ -21,11 +22,10 @@ pub(crate) fn culprit(arguments: &CulpritArguments, printer: &Printer) -> Result
     let ci = Ci::detect(&variable);
     let context = Context::new(&ContextArguments::default(), ci.as_ref(), &Git::discover(), on_ci());
     let seed = arguments.seed.unwrap_or_else(rand::random);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let settings = CulpritSettings {
         test: arguments.test.clone(),
         exhaustive: arguments.all,
-        jobs: arguments.jobs.map_or(cores, usize::from),
+        jobs: side_by_side(arguments.jobs),
         seed,
     };
     let started = chrono::Utc::now();

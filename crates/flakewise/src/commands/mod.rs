@@ -53,6 +53,12 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
     code.map(Into::into)
 }
 
+/// How many processes of tests run side by side: as many as asked for, or as
+/// there are cores.
+fn side_by_side(jobs: Option<u16>) -> usize {
+    jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from)
+}
+
 /// The history the user means.
 #[cfg(feature = "history")]
 fn history(arguments: &crate::args::StoreArguments) -> Result<flakewise_history::History, ExpectedError> {

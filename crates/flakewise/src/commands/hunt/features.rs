@@ -10,8 +10,6 @@ use flakewise_source::{Language, Package, load_file, read_packaged};
 use flakewise_triage::Churn;
 use serde_json::{Map, Value, json};
 
-use super::without_parameters;
-
 /// A line for each test.
 #[derive(Default)]
 pub(super) struct FeatureTable {
@@ -41,7 +39,7 @@ impl FeatureTable {
             by_source.extend(file.tests.into_iter().map(|test| (test.id, test.metrics.features())));
         }
         for test in tests {
-            let features = by_source.get(&without_parameters(test)).copied().unwrap_or_default();
+            let features = by_source.get(&test.without_parameters()).copied().unwrap_or_default();
             self.rows.insert(test.clone(), Row { features, ..Row::default() });
         }
         self.churn = Churn::discover(root).ok().flatten();

@@ -17,8 +17,8 @@ use flakewise_spool::Journal;
 use indicatif::ProgressBar;
 
 use self::features::FeatureTable;
-use super::predict;
 use super::run::hash_seed;
+use super::{predict, side_by_side};
 use crate::args::{HuntArguments, SummaryFormat};
 use crate::context::{Ci, Context, Git, on_ci, project, variable};
 use crate::delivery::{Delivery, Sender};
@@ -50,12 +50,11 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         if arguments.no_store { None } else { Some(Sender::new(&arguments.store, &arguments.spool)?) };
     let model = LoadedModel::find(arguments.model.as_deref(), &Repository::find(&[])?.root)?;
     let seed = arguments.seed.unwrap_or_else(rand::random);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let settings = HuntSettings {
         deadline: began + arguments.budget,
         confidence: arguments.confidence,
         hidden: arguments.hidden,
-        jobs: arguments.jobs.map_or(cores, usize::from),
+        jobs: side_by_side(arguments.jobs),
         shard: arguments.shard,
         measured_runs: if arguments.features.is_some() { arguments.measured_runs } else { 0 },
         seed,
@@ -102,7 +101,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();
     }
-    memory.send(true);
+    memory.send();
     let report = report?;
     if let (Some(table), Some(path)) = (&memory.features, &arguments.features) {
         table.write(path).map_err(|source| ExpectedError::Write { path: path.clone(), source })?;
@@ -145,13 +144,6 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
     }
 }
 
-/// The id that source has for a test: it knows nothing of parameters.
-pub(super) fn without_parameters(test: &TestId) -> TestId {
-    let builder = TestId::builder(test.scheme(), &test.module());
-    let builder = test.class_path().iter().fold(builder, |builder, class| builder.class(class));
-    builder.finish(&test.name(), None)
-}
-
 /// What is known of the tests, and where attempts go.
 struct Memory<'a> {
     sender: Option<&'a Sender>,
@@ -183,9 +175,8 @@ impl Memory<'_> {
     }
 
     /// Sends what has gathered. A store that fails never ends a hunt.
-    fn send(&mut self, complete: bool) {
-        let (Some(sender), Some(mut report)) = (self.sender, self.report.take()) else { return };
-        report.batch.reports[0].complete = complete;
+    fn send(&mut self) {
+        let (Some(sender), Some(report)) = (self.sender, self.report.take()) else { return };
         let mut delivery = Delivery::default();
         match sender.send(&report.batch, &mut delivery) {
             Ok(()) => {
@@ -234,7 +225,7 @@ impl Knowledge for Memory<'_> {
             None => HashMap::new(),
         };
         let past = self.flaky_elsewhere(tests);
-        let by_source = |test: &TestId| risks.get(&without_parameters(test)).copied().unwrap_or(BASE_RATE);
+        let by_source = |test: &TestId| risks.get(&test.without_parameters()).copied().unwrap_or(BASE_RATE);
         tests.iter().zip(past).map(|(test, past)| by_source(test).max(past)).collect()
     }
 
@@ -269,7 +260,7 @@ impl Knowledge for Memory<'_> {
         let attempts = &mut report.batch.reports[0].attempts;
         attempts.push(attempt);
         if attempts.len() >= ATTEMPTS_AT_ONCE {
-            self.send(true);
+            self.send();
         }
     }
 }

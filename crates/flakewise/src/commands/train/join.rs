@@ -32,20 +32,11 @@ impl Names {
         // Source knows no parameters: all cases are one test.
         exact
             .or_else(|| {
-                let plain = name.parse::<TestId>().ok().map(|id| without_parameters(&id));
+                let plain = name.parse::<TestId>().ok().map(|id| id.without_parameters());
                 plain.and_then(|id| self.places.get(id.as_str()).copied().flatten())
             })
             .or_else(|| self.places.get(name.split_once('[')?.0).copied().flatten())
     }
-}
-
-/// The id of the test that one of its cases belongs to.
-pub(super) fn without_parameters(id: &TestId) -> TestId {
-    let mut builder = TestId::builder(id.scheme(), &id.module());
-    for class in id.class_path() {
-        builder = builder.class(&class);
-    }
-    builder.finish(&id.name(), None)
 }
 
 fn names(id: &TestId) -> Vec<String> {

@@ -6,7 +6,6 @@ use flakewise_history::{History, ReportOptions};
 use flakewise_model::{Conclusion, TestId, Value};
 use flakewise_predict::Category;
 
-use super::join::without_parameters;
 use super::labels::Label;
 use crate::error::ExpectedError;
 
@@ -23,7 +22,7 @@ const MOST_TESTS: usize = 10_000_000;
 pub(super) fn labels(history: &History) -> Result<Vec<Label>, ExpectedError> {
     let report = history.report(&ReportOptions::default())?;
     let proved = report.findings.iter().filter(|finding| finding.verdict.conclusion == Conclusion::Flaky);
-    let flaky: HashSet<TestId> = proved.map(|finding| without_parameters(&finding.test)).collect();
+    let flaky: HashSet<TestId> = proved.map(|finding| finding.test.without_parameters()).collect();
     let order_dependent: HashSet<TestId> = tests(
         history,
         "SELECT DISTINCT test FROM verdicts WHERE conclusion = 'flaky' AND detail = 'state-dependent'",
@@ -67,7 +66,7 @@ fn tests(history: &History, query: &str) -> Result<Vec<(TestId, u64, u64)>, Expe
     };
     let test = |row: &Vec<Value>| match row.first() {
         Some(Value::Text(id)) => {
-            let id = without_parameters(&id.parse().ok()?);
+            let id = id.parse::<TestId>().ok()?.without_parameters();
             Some((id, count(row.get(1)), count(row.get(2))))
         }
         _ => None,
