@@ -166,32 +166,42 @@ impl History {
         self.ask_about(
             tests.iter(),
             |from, scope, _| {
-                let sum = |alone: &str, failed: &str, name: &str| {
+                let sum = |phase: &str, failed: &str, name: &str| {
                     format!(
-                        "sum(CASE WHEN phase {alone} ('fork', 'fresh') AND outcome {failed} {FAILURES}
+                        "sum(CASE WHEN phase {phase} AND outcome {failed} {FAILURES}
                              THEN 1 ELSE 0 END) AS {name}"
                     )
                 };
+                let (alone, ordered) = ("IN ('fork', 'fresh')", "= 'order'");
+                let together = "NOT IN ('fork', 'fresh', 'order')";
                 format!(
-                    "SELECT test, {}, {}, {}, {},
+                    "SELECT test, {}, {}, {}, {}, {}, {},
                             coalesce(CAST(avg(duration_us) AS BIGINT), 0) AS duration_us
                      FROM {from} WHERE outcome <> 'skipped' {scope} {here}
                      GROUP BY test",
-                    sum("IN", "NOT IN", "alone_passed"),
-                    sum("IN", "IN", "alone_failed"),
-                    sum("NOT IN", "NOT IN", "together_passed"),
-                    sum("NOT IN", "IN", "together_failed"),
+                    sum(alone, "NOT IN", "alone_passed"),
+                    sum(alone, "IN", "alone_failed"),
+                    sum(ordered, "NOT IN", "ordered_passed"),
+                    sum(ordered, "IN", "ordered_failed"),
+                    sum(together, "NOT IN", "together_passed"),
+                    sum(together, "IN", "together_failed"),
                 )
             },
             |columns| {
                 let alone = (columns.counts("alone_passed")?, columns.counts("alone_failed")?);
+                let ordered = (columns.counts("ordered_passed")?, columns.counts("ordered_failed")?);
                 let together = (columns.counts("together_passed")?, columns.counts("together_failed")?);
                 let durations = columns.counts("duration_us")?;
                 for (row, test) in columns.texts("test")?.into_iter().enumerate() {
                     let Some(Ok(test)) = test.map(|test| test.parse::<TestId>()) else { continue };
                     let tally = |of: &(Vec<u64>, Vec<u64>)| Tally { passed: of.0[row], failed: of.1[row] };
                     let seconds = Some(durations[row] as f64 / 1e6).filter(|seconds| *seconds > 0.0);
-                    let runs = PastRuns { together: tally(&together), alone: tally(&alone), seconds };
+                    let runs = PastRuns {
+                        together: tally(&together),
+                        ordered: tally(&ordered),
+                        alone: tally(&alone),
+                        seconds,
+                    };
                     known.insert(test, runs);
                 }
                 Ok(())

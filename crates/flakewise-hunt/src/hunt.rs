@@ -3,19 +3,23 @@
 //! A test that has shown both outcomes is found, and run on with nothing beside
 //! it until it is known whether it needs no other test to fail.
 
+mod orders;
+mod prey;
+
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, Cleared, Failure, FindingId, FindingKind, FlakeRate, FoundKind, FoundTest, HuntEnd, HuntReport,
-    Notice, Outcome, PastRuns, Probability, Run, Shard, Tally, TestId,
+    Attempt, Cleared, FindingId, FindingKind, FlakeRate, FoundTest, HuntEnd, HuntReport, Notice, Outcome,
+    PastRuns, Probability, Run, Shard, TestId,
 };
 use flakewise_runner::{
     Director, Execution, Forks, FreshOptions, Measured, RunnerError, Suite, TestKey, Versions,
 };
 
+use self::prey::{MOST_TROUBLE, Prey};
 use crate::name::{class_of, file_of};
 use crate::shard::is_in_shard;
 use crate::{Candidate, Planner};
@@ -33,6 +37,8 @@ pub struct HuntSettings {
     pub jobs: usize,
     /// The part of the tests to hunt.
     pub shard: Option<Shard>,
+    /// Other orders of all tests to run.
+    pub orders: u32,
     /// How often each test is measured before the hunt begins.
     pub measured_runs: u32,
     /// Where randomness comes from.
@@ -61,6 +67,13 @@ pub enum HuntProgress {
         done: u64,
         /// Tests in all.
         tests: u64,
+    },
+    /// All tests run in other orders.
+    Orders {
+        /// Executions so far.
+        executions: u64,
+        /// Tests that ended otherwise than in the suite.
+        found: u64,
     },
     /// Tests are measured.
     Measuring {
@@ -94,17 +107,11 @@ pub struct HuntContext<'a> {
     pub progress: &'a dyn Fn(HuntProgress),
 }
 
-/// A surprise is tried so often at least on its own.
-const LEAST_CONFIRMATIONS: u64 = 10;
-/// And so often at most.
-const MOST_CONFIRMATIONS: u64 = 200;
 /// A test that never passed is run so often whatever the planner says: people
 /// want to know whether it is broken or flaky.
 const FAILING_RUNS: u64 = 50;
 /// Of all runs, one in so many goes to such tests.
 const FAILING_SHARE: u64 = 4;
-/// A test that could not be run so often is left alone.
-const MOST_TROUBLE: u32 = 3;
 /// What a process costs besides its test, until it has been measured.
 const PROCESS_SECONDS: f64 = 0.005;
 /// How often conditions over all tests are looked at.
@@ -137,7 +144,10 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let risks = context.knowledge.risks(&ids, suite.root());
     let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
     let first = hunter.suite_once(suite);
-    let ended = first.and_then(|()| hunter.measure(suite)).and_then(|()| hunter.run_alone(suite));
+    let ended = first
+        .and_then(|()| hunter.measure(suite))
+        .and_then(|()| hunter.run_orders(suite))
+        .and_then(|()| hunter.run_alone(suite));
     match ended {
         Ok(()) => {}
         // What is known so far is worth telling.
@@ -157,74 +167,6 @@ impl Director for Collect {
     }
 }
 
-struct Prey {
-    key: TestKey,
-    id: TestId,
-    name: String,
-    risk: f64,
-    seconds: Option<f64>,
-    /// In the suite.
-    together: Tally,
-    /// In a process of its own, with nothing beside it that is known of.
-    solo: Tally,
-    /// In a process of its own, with others beside it.
-    beside: Tally,
-    skipped: bool,
-    attempts: u32,
-    trouble: u32,
-    failure: Option<Failure>,
-    place: Option<(String, u32)>,
-    found_after: Option<u64>,
-}
-
-impl Prey {
-    fn alone(&self) -> Tally {
-        Tally { passed: self.solo.passed + self.beside.passed, failed: self.solo.failed + self.beside.failed }
-    }
-
-    fn is_found(&self) -> bool {
-        let alone = self.alone();
-        self.together.passed + alone.passed > 0 && self.together.failed + alone.failed > 0
-    }
-
-    /// How often a surprise is tried on its own before it is said to need other
-    /// tests: so often that a failure at the rate seen would show, with a chance
-    /// of 95 %.
-    fn confirmations(&self) -> u64 {
-        if !self.beside.is_mixed() {
-            return LEAST_CONFIRMATIONS;
-        }
-        let rarer = self.beside.passed.min(self.beside.failed) as f64;
-        let rate = rarer / self.beside.runs() as f64;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the limits")]
-        let runs = (0.05_f64.ln() / (-rate).ln_1p()).ceil() as u64;
-        runs.clamp(LEAST_CONFIRMATIONS, MOST_CONFIRMATIONS)
-    }
-
-    /// Whether it is found, and not yet known what it needs to fail.
-    fn is_open(&self) -> bool {
-        self.is_found()
-            && !self.solo.is_mixed()
-            && !self.together.is_mixed()
-            && self.trouble < MOST_TROUBLE
-            && self.solo.runs() < self.confirmations()
-    }
-
-    fn kind(&self) -> FoundKind {
-        if self.solo.is_mixed() {
-            FoundKind::Alone
-        } else if self.together.is_mixed() {
-            FoundKind::Together
-        } else if self.beside.is_mixed() || (self.solo.failed == 0 && self.beside.failed > 0) {
-            FoundKind::Beside
-        } else if self.together.failed > 0 {
-            FoundKind::PassesAlone
-        } else {
-            FoundKind::FailsAlone
-        }
-    }
-}
-
 struct Hunter<'a, 'b> {
     context: &'a mut HuntContext<'b>,
     run: Arc<Run>,
@@ -240,6 +182,7 @@ struct Hunter<'a, 'b> {
     failing_runs: u64,
     is_solo: bool,
     executions: u64,
+    orders: u64,
     known: u64,
     next_look: Instant,
     end: Option<HuntEnd>,
@@ -260,24 +203,10 @@ impl<'a, 'b> Hunter<'a, 'b> {
             .iter()
             .zip(ids)
             .zip(past.iter().zip(risks))
-            .map(|((&key, id), (past, risk))| Prey {
-                key,
-                id,
-                name: suite.name(key).to_owned(),
-                risk,
-                seconds: past.seconds,
-                together: past.together,
-                solo: past.alone,
-                beside: Tally::default(),
-                skipped: false,
-                attempts: 0,
-                trouble: 0,
-                failure: None,
-                place: None,
-                found_after: None,
-            })
+            .map(|((&key, id), (past, risk))| Prey::new(key, id, suite.name(key), risk, past))
             .collect();
-        let known = past.iter().map(|past| past.together.runs() + past.alone.runs()).sum();
+        let known =
+            past.iter().map(|past| past.together.runs() + past.ordered.runs() + past.alone.runs()).sum();
         Self {
             context,
             run,
@@ -290,6 +219,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
             failing_runs: 0,
             is_solo: false,
             executions: 0,
+            orders: 0,
             known,
             next_look: Instant::now(),
             end: None,
@@ -449,6 +379,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
     fn remember(&mut self, place: usize, execution: &Execution) {
         let prey = &mut self.prey[place];
         prey.attempts += 1;
+        self.executions += 1;
         let attempt = execution.attempt(&prey.id, &self.run, prey.attempts);
         self.context.knowledge.remember(attempt);
         if execution.outcome.is_failure() && prey.failure.is_none() {
@@ -477,6 +408,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
                 found.push(FoundTest {
                     id: FindingId::of(FindingKind::FoundByHunt, &prey.id),
                     kind: prey.kind(),
+                    decision: prey.decision,
                     alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },
                     test: prey.id,
                     name: prey.name,
@@ -504,6 +436,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
             shard: self.context.settings.shard,
             tests: (found.len() + always_fail.len() + clean.len()) as u64,
             skipped,
+            orders: self.orders,
             executions: self.executions,
             known: self.known,
             duration,
@@ -526,7 +459,6 @@ impl<'a, 'b> Hunter<'a, 'b> {
 impl Director for Hunter<'_, '_> {
     fn ended(&mut self, execution: &Execution) {
         let Some(&place) = self.places.get(&execution.test) else { return };
-        self.executions += 1;
         self.remember(place, execution);
         let prey = &mut self.prey[place];
         if execution.outcome == Outcome::Skipped {
@@ -591,7 +523,6 @@ impl Forks for Hunter<'_, '_> {
                 return;
             }
         };
-        self.executions += 1;
         self.remember(place, &execution);
         let prey = &mut self.prey[place];
         if execution.outcome == Outcome::Skipped {

@@ -9,10 +9,12 @@
 mod belief;
 pub mod cannier;
 mod culprit;
+mod decide;
 mod fit;
 mod hunt;
 mod minimise;
 mod name;
+mod order;
 mod plan;
 mod prior;
 mod shard;

@@ -56,6 +56,9 @@ pub enum Phase {
     Fork,
     /// Again alone, in a newly started process.
     Fresh,
+    /// With the others, in another order than the suite's, in a process forked
+    /// before the first test.
+    Order,
     /// In a newly started process, on the base revision of the change. Its run
     /// names that revision.
     Base,
@@ -63,8 +66,16 @@ pub enum Phase {
 
 impl Phase {
     /// All phases.
-    pub const ALL: [Self; 7] =
-        [Self::First, Self::Retry, Self::Rerun, Self::Postpone, Self::Fork, Self::Fresh, Self::Base];
+    pub const ALL: [Self; 8] = [
+        Self::First,
+        Self::Retry,
+        Self::Rerun,
+        Self::Postpone,
+        Self::Fork,
+        Self::Fresh,
+        Self::Order,
+        Self::Base,
+    ];
 
     /// The name used in tables and machine formats.
     pub fn name(self) -> &'static str {
@@ -75,6 +86,7 @@ impl Phase {
             Self::Postpone => "postpone",
             Self::Fork => "fork",
             Self::Fresh => "fresh",
+            Self::Order => "order",
             Self::Base => "base",
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Failure, FindingId, FlakeRate, Notice, Probability, Run, TestId};
+use crate::{Failure, FindingId, FlakeRate, Notice, Probability, Run, Tally, TestId};
 
 /// Everything there is to say about one hunt.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct HuntReport {
     pub tests: u64,
     /// Tests that were skipped in the suite, and so not hunted.
     pub skipped: u64,
+    /// Other orders of all tests that were run.
+    pub orders: u64,
     /// Executions of single tests in this hunt.
     pub executions: u64,
     /// Executions on the same code that were known before it.
@@ -94,6 +96,8 @@ pub struct FoundTest {
     pub kind: FoundKind,
     /// How often it failed alone, and of how many times.
     pub alone: FlakeRate,
+    /// What decided whether it depends on other tests, if orders were tried.
+    pub decision: Option<Decision>,
     /// How it failed; none if it did so before this hunt only.
     pub failure: Option<Failure>,
     /// Where it failed: a file of the project and a line.
@@ -111,12 +115,15 @@ pub enum FoundKind {
     Alone,
     /// Both passed and failed, but failed only while other tests ran beside it.
     Beside,
-    /// Both passed and failed with the others, before this hunt.
+    /// Both passed and failed with the others, in the same order.
     Together,
     /// Passes with the others and fails alone, every time.
     FailsAlone,
     /// Fails with the others and passes alone, every time.
     PassesAlone,
+    /// Both passed and failed in different orders, and it is not known whether
+    /// by chance.
+    Undecided,
 }
 
 impl FoundKind {
@@ -128,6 +135,77 @@ impl FoundKind {
             Self::Together => "together",
             Self::FailsAlone => "fails-alone",
             Self::PassesAlone => "passes-alone",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// In which surroundings a test fails and in which it does not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// Where it failed.
+    pub fails: (Surroundings, Tally),
+    /// Where it passed.
+    pub passes: (Surroundings, Tally),
+    /// The chance that it fails more often in the first than in the second.
+    pub confidence: Probability,
+}
+
+/// What ran before a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Surroundings {
+    /// Nothing.
+    Alone,
+    /// All tests that come before it in an order.
+    After(Order),
+}
+
+impl Surroundings {
+    /// The name used in machine formats; the seed stands beside it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::After(order) => order.name(),
+        }
+    }
+
+    /// The seed, if there is chance in it.
+    pub fn seed(self) -> Option<u64> {
+        match self {
+            Self::After(Order::Shuffled { seed } | Order::ModulesShuffled { seed }) => Some(seed),
+            Self::Alone | Self::After(Order::Original | Order::Reversed) => None,
+        }
+    }
+}
+
+/// An order of all tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// As the runner has it.
+    Original,
+    /// The last test first.
+    Reversed,
+    /// At random.
+    Shuffled {
+        /// Where randomness came from.
+        seed: u64,
+    },
+    /// Modules at random, and within each its tests, so that what is set up for
+    /// a module is set up once.
+    ModulesShuffled {
+        /// Where randomness came from.
+        seed: u64,
+    },
+}
+
+impl Order {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Original => "original",
+            Self::Reversed => "reversed",
+            Self::Shuffled { .. } => "shuffled",
+            Self::ModulesShuffled { .. } => "modules-shuffled",
         }
     }
 }

@@ -32,7 +32,10 @@ pub use finding::{
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,
 };
 pub use fingerprint::{Fingerprint, normalise};
-pub use hunt::{Cleared, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Shard, highest_rate};
+pub use hunt::{
+    Cleared, Decision, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Order, Shard, Surroundings,
+    highest_rate,
+};
 pub use outcome::{Outcome, UnknownName};
 pub use past::{OutcomesAt, PastFailures, PastRuns, Tally};
 pub use probability::{Interval, Probability};

@@ -102,8 +102,10 @@ impl Tally {
 /// What earlier runs of the same code showed of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PastRuns {
-    /// With other tests, in one process.
+    /// With other tests in the suite's own order, in one process.
     pub together: Tally,
+    /// With other tests in another order.
+    pub ordered: Tally,
     /// In processes of its own.
     pub alone: Tally,
     /// How long it takes, in seconds; none if nobody says so.

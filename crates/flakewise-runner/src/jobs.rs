@@ -28,6 +28,8 @@ pub trait Forks {
     /// of which is asked about. None if nothing is wanted any more. Asked again
     /// while others are under way, and after each that ended.
     fn next(&mut self) -> Option<Vec<TestKey>>;
+    /// How those before the last of these tests ended.
+    fn on_the_way(&mut self, _tests: &[TestKey], _executions: Vec<Execution>) {}
     /// How the last of these tests ended; or why it was not run.
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>);
 }
@@ -140,8 +142,10 @@ impl Suite {
             running = open;
             for Running { job, tests, .. } in over {
                 let asked = tests[tests.len() - 1];
-                let result = self.take_job(job).outcome_of(asked, Phase::Fork);
-                forks.ended(&tests, result);
+                let mut state = self.take_job(job);
+                let is_before = |execution: &mut Execution| execution.test != asked;
+                forks.on_the_way(&tests, state.executions.extract_if(.., is_before).collect());
+                forks.ended(&tests, state.outcome_of(asked, Phase::Fork));
             }
             for running in &running {
                 let tests = u32::try_from(running.tests.len()).unwrap_or(u32::MAX);

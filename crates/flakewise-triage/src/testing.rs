@@ -7,7 +7,7 @@ use flakewise_runner::{Execution, TestKey};
 pub(crate) fn execution(number: u32, phase: Phase, outcome: Outcome) -> Execution {
     let worker = match phase {
         Phase::First | Phase::Retry | Phase::Rerun | Phase::Postpone => "main",
-        Phase::Fork => "fork-1",
+        Phase::Fork | Phase::Order => "fork-1",
         Phase::Fresh => "fresh-1",
         Phase::Base => "base-1",
     };

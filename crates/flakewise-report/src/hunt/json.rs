@@ -1,6 +1,6 @@
 //! A hunt for machines.
 
-use flakewise_model::{FoundTest, HuntReport, highest_rate};
+use flakewise_model::{FoundTest, HuntReport, Surroundings, Tally, highest_rate};
 use serde::Serialize;
 
 use crate::json::{FORMAT, render, time};
@@ -21,6 +21,7 @@ pub fn hunt_json(report: &HuntReport) -> String {
         shard: report.shard.map(|shard| [shard.number, shard.of]),
         tests: report.tests,
         skipped: report.skipped,
+        orders: report.orders,
         executions: report.executions,
         known_executions: report.known,
         seconds: report.duration.as_secs_f64(),
@@ -57,6 +58,7 @@ struct HuntSummary<'a> {
     shard: Option<[u32; 2]>,
     tests: u64,
     skipped: u64,
+    orders: u64,
     executions: u64,
     known_executions: u64,
     seconds: f64,
@@ -80,6 +82,7 @@ struct FoundSummary<'a> {
     rate: f64,
     rate_low: f64,
     rate_high: f64,
+    decision: Option<DecisionSummary>,
     failure_kind: Option<&'a str>,
     failure_message: Option<&'a str>,
     file: Option<&'a str>,
@@ -101,6 +104,11 @@ impl<'a> From<&'a FoundTest> for FoundSummary<'a> {
             rate: found.alone.rate().get(),
             rate_low: interval.low.get(),
             rate_high: interval.high.get(),
+            decision: found.decision.as_ref().map(|decision| DecisionSummary {
+                fails: decision.fails.into(),
+                passes: decision.passes.into(),
+                confidence: decision.confidence.get(),
+            }),
             failure_kind: found.failure.as_ref().and_then(|failure| failure.kind.as_deref()),
             failure_message: found.failure.as_ref().map(|failure| failure.message.as_str()),
             file: found.place.as_ref().map(|(file, _)| file.as_str()),
@@ -108,6 +116,29 @@ impl<'a> From<&'a FoundTest> for FoundSummary<'a> {
             risk: found.risk.get(),
             runs_until_found: found.after,
         }
+    }
+}
+
+#[derive(Serialize)]
+struct DecisionSummary {
+    fails: SurroundingsSummary,
+    passes: SurroundingsSummary,
+    confidence: f64,
+}
+
+#[derive(Serialize)]
+struct SurroundingsSummary {
+    order: &'static str,
+    /// As text: most readers of JSON keep 53 bits of a number.
+    seed: Option<String>,
+    failed: u64,
+    runs: u64,
+}
+
+impl From<(Surroundings, Tally)> for SurroundingsSummary {
+    fn from((place, tally): (Surroundings, Tally)) -> Self {
+        let seed = place.seed().map(|seed| seed.to_string());
+        Self { order: place.name(), seed, failed: tally.failed, runs: tally.runs() }
     }
 }
 

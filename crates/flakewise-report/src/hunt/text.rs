@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use flakewise_model::{
-    FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Probability, highest_rate, shell_word,
+    Decision, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Order, Probability, Surroundings, Tally,
+    highest_rate, shell_word,
 };
 
 use crate::run::{name_of, what};
@@ -35,6 +36,9 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     let took = duration(report.duration);
     let jobs = if report.jobs > 1 { format!(", {} side by side", report.jobs) } else { String::new() };
     writeln!(out, "{} in {runs} of {} ({took}{jobs})", styled(style, found), count(report.tests, "test"))?;
+    if report.orders > 0 {
+        writeln!(out, "{} of all tests tried", plural(report.orders, "other order", "other orders"))?;
+    }
     if let Some(shard) = report.shard {
         writeln!(out, "part {} of {} of the tests", shard.number, shard.of)?;
     }
@@ -99,7 +103,13 @@ fn title(found: &FoundTest) -> String {
 fn how(found: &FoundTest) -> String {
     let runs = found.alone.attempts;
     let failures = found.alone.failures;
+    if let Some(decision) = &found.decision {
+        return decided(found.kind, decision);
+    }
     match found.kind {
+        FoundKind::Undecided => {
+            "passed and failed in different orders of the tests; there was no time to tell why".to_owned()
+        }
         FoundKind::Alone | FoundKind::Beside | FoundKind::Together if runs == 0 => {
             "passed and failed in earlier runs of this code".to_owned()
         }
@@ -129,6 +139,46 @@ fn how(found: &FoundTest) -> String {
             all(runs)
         ),
     }
+}
+
+/// What other orders of the tests have told.
+fn decided(kind: FoundKind, decision: &Decision) -> String {
+    let seen = |(place, tally): &(Surroundings, Tally)| {
+        let how = match (tally.failed, tally.passed) {
+            (failed, 0) => format!("failed {}", all(failed)),
+            (0, passed) => format!("passed {}", all(passed)),
+            (failed, _) => format!("failed {} of {} times", number(failed), number(tally.runs())),
+        };
+        format!("{how} {}", surroundings(*place))
+    };
+    let seen = format!("{}, {}", seen(&decision.fails), seen(&decision.passes));
+    let sure = sureness(decision.confidence);
+    match kind {
+        FoundKind::FailsAlone => format!("{seen}: it needs what another test leaves behind ({sure})"),
+        FoundKind::PassesAlone => format!("{seen}: another test is in its way ({sure})"),
+        _ if decision.fails.1.failed + decision.passes.1.failed == 0 => {
+            format!("{seen}: it failed before, by chance or because of what ran beside it")
+        }
+        _ => format!("{seen}: by chance, whatever the order"),
+    }
+}
+
+fn surroundings(place: Surroundings) -> String {
+    match place {
+        Surroundings::Alone => "alone".to_owned(),
+        Surroundings::After(Order::Original) => "in the suite's own order".to_owned(),
+        Surroundings::After(Order::Reversed) => "in reverse order".to_owned(),
+        Surroundings::After(Order::Shuffled { seed }) => format!("in shuffled order {seed}"),
+        Surroundings::After(Order::ModulesShuffled { seed }) => {
+            format!("in shuffled order {seed} of modules")
+        }
+    }
+}
+
+/// `99 % sure`, and never more than that.
+fn sureness(chance: Probability) -> String {
+    let percent = (chance.get() * 1000.0).floor() / 10.0;
+    format!("{} % sure", if percent >= 99.9 { "99.9".to_owned() } else { format!("{percent}") })
 }
 
 fn all(runs: u64) -> String {
@@ -210,6 +260,7 @@ mod tests {
             name: format!("tests/test_cart.py::{name}"),
             kind,
             alone: FlakeRate { failures, attempts },
+            decision: None,
             failure: Some(Failure::new(Some("AssertionError"), "assert 3 == 4\n\u{1b}[2J", "")),
             place: Some(("tests/test_cart.py".to_owned(), 12)),
             risk: Probability::clamped(0.2),
@@ -235,6 +286,7 @@ mod tests {
             shard: None,
             tests: 120,
             skipped: 2,
+            orders: 0,
             executions: 12_345,
             known: 0,
             duration: Duration::from_secs(62),
@@ -300,6 +352,68 @@ mod tests {
         cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
         hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
         warning: something was in the way
+        ended because the time was over; the next hunt on this commit goes on from here
+        ");
+    }
+
+    #[test]
+    fn what_orders_have_told_is_said_with_its_counts() {
+        let tally = |failed, passed| Tally { passed, failed };
+        let original = Surroundings::After(Order::Original);
+        let shuffled = Surroundings::After(Order::Shuffled { seed: 12 });
+        let decided = |name, kind, fails, passes, confidence| FoundTest {
+            failure: None,
+            decision: Some(Decision { fails, passes, confidence: Probability::clamped(confidence) }),
+            ..found(name, kind, 0, 1)
+        };
+        let report = HuntReport {
+            orders: 10,
+            found: vec![
+                decided(
+                    "test_victim",
+                    FoundKind::PassesAlone,
+                    (shuffled, tally(5, 0)),
+                    (original, tally(0, 5)),
+                    0.996,
+                ),
+                decided(
+                    "test_brittle",
+                    FoundKind::FailsAlone,
+                    (Surroundings::Alone, tally(6, 0)),
+                    (original, tally(0, 6)),
+                    0.999_99,
+                ),
+                decided(
+                    "test_chance",
+                    FoundKind::Together,
+                    (Surroundings::After(Order::Reversed), tally(0, 3)),
+                    (original, tally(1, 2)),
+                    0.3,
+                ),
+                FoundTest { failure: None, ..found("test_open", FoundKind::Undecided, 0, 1) },
+            ],
+            ..report()
+        };
+        insta::assert_snapshot!(shown(&report), @"
+        4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        10 other orders of all tests tried
+
+        FLAKY  tests/test_cart.py::test_victim  2ca75501
+               failed all 5 times in shuffled order 12, passed all 5 times in the suite's own order: another test is in its way (99.6 % sure)
+               next: flakewise culprit tests/test_cart.py::test_victim -- pytest
+
+        FLAKY  tests/test_cart.py::test_brittle  da7fece4
+               failed all 6 times alone, passed all 6 times in the suite's own order: it needs what another test leaves behind (99.9 % sure)
+               next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
+
+        FLAKY  tests/test_cart.py::test_chance  3eb8f927
+               passed all 3 times in reverse order, failed 1 of 3 times in the suite's own order: by chance, whatever the order
+
+        FLAKY  tests/test_cart.py::test_open  efb0c807
+               passed and failed in different orders of the tests; there was no time to tell why
+
+        cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
+        hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
         ended because the time was over; the next hunt on this commit goes on from here
         ");
     }

@@ -246,6 +246,7 @@ fn when(phase: Phase) -> &'static str {
         Phase::Postpone => "when run again after the suite, in the same process",
         Phase::Fork => "alone, in a fork from before the first test",
         Phase::Fresh => "alone, in a new process",
+        Phase::Order => "in another order of the tests",
         Phase::Base => "on the base revision",
     }
 }
@@ -320,6 +321,7 @@ fn rung(phase: Phase) -> &'static str {
         Phase::Postpone => "postponed",
         Phase::Fork => "alone in a fork",
         Phase::Fresh => "alone in a new process",
+        Phase::Order => "in another order",
         Phase::Base => "at the base",
     }
 }

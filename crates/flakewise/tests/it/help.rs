@@ -24,6 +24,10 @@ fn a_wrong_flag_is_answered_with_the_right_one() {
     assert!(output.stderr.contains("a similar argument exists: '--days'"), "{}", output.stderr);
 }
 
+/// All commands, as `--help` lists them.
+const COMMANDS: [&str; 12] =
+    ["", "run", "hunt", "culprit", "ingest", "predict", "train", "eval", "report", "show", "sql", "maintain"];
+
 /// The book's page of commands is what the binary says. `FLAKEWISE_UPDATE=1`
 /// writes it anew.
 #[test]
@@ -33,7 +37,7 @@ fn the_book_shows_the_help_as_it_is() {
     let page = std::fs::read_to_string(&path).expect("the book is in the repository");
     let introduction = page.split("\n## ").next().unwrap_or_default().trim_end();
     let mut fresh = format!("{introduction}\n");
-    for command in ["", "run", "ingest", "predict", "train", "eval", "report", "show", "sql", "maintain"] {
+    for command in COMMANDS {
         let mut call = context.command();
         call.args([command, "--help"].into_iter().filter(|argument| !argument.is_empty()));
         let help = context.finish(&mut call).stdout;

@@ -51,6 +51,26 @@ def test_skipped():
     pass
 ";
 
+/// Green in its own order, and not in others.
+const ORDERED: &str = "
+STATE = set()
+
+def test_wants_it_clean():
+    assert 'dirty' not in STATE
+
+def test_logs_in():
+    STATE.add('in')
+
+def test_needs_the_login():
+    assert 'in' in STATE
+
+def test_makes_it_dirty():
+    STATE.add('dirty')
+
+def test_calm():
+    pass
+";
+
 /// A repository with one commit, and a folder of state outside of it.
 struct Project {
     context: TestContext,
@@ -278,4 +298,30 @@ fn a_command_without_tests_is_an_error_with_a_reason() {
     let last: Vec<&str> = output.stderr.lines().rev().take(2).collect();
     assert_eq!(output.code, Some(20));
     assert_eq!(last, ["hint: run the command by itself to see what it says", "error: no tests were found"]);
+}
+
+#[test]
+fn other_orders_show_what_depends_on_order() {
+    let project = Project::new(ORDERED);
+    // Nothing is left to hunt for, so that orders are all.
+    let report = project.hunt(&["--orders=3", "--hidden", "100"]);
+    assert_eq!(report["orders"], 3);
+    let found = report["found"].as_array().expect("a list");
+    let kind = |name: &str| -> (String, Value) {
+        let test = found.iter().find(|found| found["name"] == format!("test_it.py::{name}"));
+        let test = test.expect("it is found");
+        (test["kind"].as_str().expect("a kind").to_owned(), test["decision"].clone())
+    };
+    assert_eq!(found.len(), 2, "{found:?}");
+    let (victim, decision) = kind("test_wants_it_clean");
+    assert_eq!(victim, "passes-alone");
+    assert_eq!(
+        decision["fails"],
+        serde_json::json!({"order": "reversed", "seed": null, "failed": 5, "runs": 5})
+    );
+    assert_eq!(decision["passes"]["order"], "original");
+    let (brittle, decision) = kind("test_needs_the_login");
+    assert_eq!(brittle, "fails-alone");
+    assert_eq!(decision["fails"]["order"], "alone");
+    assert!(decision["confidence"].as_f64().expect("a number") > 0.98);
 }

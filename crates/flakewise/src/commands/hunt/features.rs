@@ -22,6 +22,7 @@ struct Row {
     features: BehaviourFeatures,
     runs: usize,
     together: Tally,
+    ordered: Tally,
     alone: Tally,
 }
 
@@ -68,8 +69,11 @@ impl FeatureTable {
         if attempt.outcome == Outcome::Skipped {
             return;
         }
-        let is_alone = matches!(attempt.phase, Phase::Fork | Phase::Fresh);
-        let tally = if is_alone { &mut row.alone } else { &mut row.together };
+        let tally = match attempt.phase {
+            Phase::Fork | Phase::Fresh => &mut row.alone,
+            Phase::Order => &mut row.ordered,
+            _ => &mut row.together,
+        };
         tally.add(attempt.outcome.is_failure());
     }
 
@@ -90,6 +94,7 @@ impl FeatureTable {
                 "measured_runs": row.runs,
                 "features": features,
                 "together": {"passed": row.together.passed, "failed": row.together.failed},
+                "ordered": {"passed": row.ordered.passed, "failed": row.ordered.failed},
                 "alone": {"passed": row.alone.passed, "failed": row.alone.failed},
             });
             writeln!(out, "{line}")?;

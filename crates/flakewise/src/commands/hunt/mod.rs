@@ -56,6 +56,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         hidden: arguments.hidden,
         jobs: side_by_side(arguments.jobs),
         shard: arguments.shard,
+        orders: arguments.orders.unwrap_or(0),
         measured_runs: if arguments.features.is_some() { arguments.measured_runs } else { 0 },
         seed,
     };
@@ -130,18 +131,26 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
             }
             bar.get_or_insert_with(|| printer.progress(tests, "measuring")).set_position(done);
         }
+        HuntProgress::Orders { executions, found } => {
+            let message = format!("{} runs in other orders, {found} end otherwise there", number(executions));
+            spin(&mut bar, printer, message);
+        }
         HuntProgress::Hunting { executions, found, hidden } => {
-            if bar.as_ref().is_some_and(|bar| bar.length() != Some(0))
-                && let Some(bar) = bar.take()
-            {
-                bar.finish_and_clear();
-            }
-            bar.get_or_insert_with(|| printer.spinner("hunting")).set_message(format!(
-                "{} runs, {found} flaky found, {hidden:.1} expected to be hidden",
-                number(executions)
-            ));
+            let runs = number(executions);
+            let message = format!("{runs} runs, {found} flaky found, {hidden:.1} expected to be hidden");
+            spin(&mut bar, printer, message);
         }
     }
+}
+
+/// Says something beside a spinner, in place of what is shown.
+fn spin(bar: &mut Option<ProgressBar>, printer: &Printer, message: String) {
+    if bar.as_ref().is_some_and(|bar| bar.length() != Some(0))
+        && let Some(bar) = bar.take()
+    {
+        bar.finish_and_clear();
+    }
+    bar.get_or_insert_with(|| printer.spinner("hunting")).set_message(message);
 }
 
 /// What is known of the tests, and where attempts go.

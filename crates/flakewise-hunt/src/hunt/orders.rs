@@ -1,0 +1,297 @@
+//! All tests in other orders than the suite's, and which of those that end
+//! otherwise there depend on other tests.
+//!
+//! As iDFlakies does: what failed in an order is run again in that order up to
+//! it, and in one where it passed. Not once, but until the two differ beyond
+//! doubt or the test is seen to fail by chance. An order that is run again
+//! answers for all tests in question at once.
+
+use std::collections::{HashMap, VecDeque};
+
+use flakewise_model::{Decision, FoundKind, Notice, Order, Outcome, Phase, Probability, Surroundings, Tally};
+use flakewise_runner::{Execution, Forks, RunnerError, Suite, TestKey};
+
+use super::{HuntProgress, Hunter};
+use crate::decide::{chance, odds_of_difference};
+use crate::name::file_of;
+use crate::order::{arrange, orders};
+
+/// A difference with these odds is beyond doubt.
+const SURE: f64 = 99.0;
+/// And with these it is one, if that is all there will be.
+const LIKELY: f64 = 19.0;
+/// Surroundings are tried so often at most.
+const MOST_ROUNDS: u32 = 40;
+/// A failure that did not come back in so many has no use for more: what comes
+/// in 3 of 10 would have, with a chance of 99.9 %.
+const VAIN_ROUNDS: u32 = 20;
+
+/// All tests of a session in an order, and whether they failed there.
+struct Tried {
+    order: Order,
+    tests: Vec<TestKey>,
+    failed: HashMap<TestKey, bool>,
+}
+
+/// A test that ended differently in different surroundings, and how it ended
+/// there with nothing beside it.
+struct Suspect {
+    place: usize,
+    key: TestKey,
+    fails: (Surroundings, Tally),
+    passes: (Surroundings, Tally),
+}
+
+/// Tests to run one after another: an order up to a test, or a test alone.
+#[derive(Clone, PartialEq)]
+struct Task {
+    surroundings: Surroundings,
+    tests: Vec<TestKey>,
+}
+
+impl Hunter<'_, '_> {
+    /// Runs other orders and each test alone, and decides what is seen there.
+    pub(super) fn run_orders(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
+        let count = self.context.settings.orders;
+        if count == 0 {
+            return Ok(());
+        }
+        if !self.prey.iter().all(|prey| suite.can_fork(prey.key.session)) {
+            let text = "orders were not tried: tests of this suite cannot be run in forks".to_owned();
+            self.notices.push(Notice { text, warning: true });
+            return Ok(());
+        }
+        let mut tried = self.arranged(count);
+        let is_known = |tried: &Tried| {
+            let known = |key| self.prey[self.places[key]].together.runs() > 0;
+            tried.order == Order::Original && tried.tests.iter().all(known)
+        };
+        let open = tried.iter().filter(|tried| !is_known(tried));
+        let mut tasks: VecDeque<Task> = open.map(|tried| tried.up_to(tried.tests.len())).collect();
+        let alone = self.prey.iter().filter(|prey| !prey.skipped && prey.alone().runs() == 0);
+        tasks.extend(alone.map(|prey| Task { surroundings: Surroundings::Alone, tests: vec![prey.key] }));
+        let jobs = self.context.settings.jobs;
+        self.is_solo = jobs == 1;
+        let mut take = |test: TestKey, surroundings: Surroundings, failed: bool| {
+            for tried in &mut tried {
+                if surroundings == Surroundings::After(tried.order) && tried.tests[0].session == test.session
+                {
+                    tried.failed.insert(test, failed);
+                }
+            }
+        };
+        let mut tasks = Tasks::new(self, tasks, &mut take);
+        suite.fork_many(jobs, &mut tasks)?;
+        let is_other = |tried: &&Tried| tried.order != Order::Original && !tried.failed.is_empty();
+        self.orders = tried.iter().filter(is_other).count() as u64;
+        self.decide_all(suite, &tried)
+    }
+
+    /// The orders to run, session by session.
+    fn arranged(&self, count: u32) -> Vec<Tried> {
+        let keys: Vec<TestKey> = self.prey.iter().filter(|prey| !prey.skipped).map(|prey| prey.key).collect();
+        let module = |key: &TestKey| file_of(&self.prey[self.places[key]].name);
+        let mut tried = Vec::new();
+        for order in std::iter::once(Order::Original).chain(orders(count, self.context.settings.seed)) {
+            for session in keys.chunk_by(|left, right| left.session == right.session) {
+                tried.push(Tried { order, tests: arrange(order, session, module), failed: HashMap::new() });
+            }
+        }
+        tried
+    }
+
+    /// Finds out of every test that both passed and failed whether it depends on
+    /// others.
+    fn decide_all(&mut self, suite: &mut Suite, tried: &[Tried]) -> Result<(), RunnerError> {
+        self.is_solo = true;
+        let surprising = (0..self.prey.len()).filter(|place| self.prey[*place].is_open());
+        let mut suspects: Vec<Suspect> = surprising.filter_map(|place| self.suspect(place, tried)).collect();
+        for round in 1..=MOST_ROUNDS {
+            if suspects.is_empty() || !self.goes_on() {
+                break;
+            }
+            let tasks = tasks_for(&suspects, tried);
+            let mut take = |test: TestKey, surroundings: Surroundings, failed: bool| {
+                for suspect in suspects.iter_mut().filter(|suspect| suspect.key == test) {
+                    for (place, tally) in [&mut suspect.fails, &mut suspect.passes] {
+                        if *place == surroundings {
+                            tally.add(failed);
+                        }
+                    }
+                }
+            };
+            let mut tasks = Tasks::new(self, tasks, &mut take);
+            suite.fork_many(1, &mut tasks)?;
+            suspects.retain(|suspect| !self.decide(suspect, round));
+        }
+        for suspect in suspects {
+            self.prey[suspect.place].told = Some(FoundKind::Undecided);
+        }
+        Ok(())
+    }
+
+    /// Where a test failed and where it passed. None if that was in the same
+    /// surroundings, so that there is nothing to decide.
+    fn suspect(&self, place: usize, tried: &[Tried]) -> Option<Suspect> {
+        let prey = &self.prey[place];
+        let (alone, together) = (prey.alone(), prey.together);
+        let in_orders = |failed: bool| {
+            let found = tried.iter().find(|tried| tried.failed.get(&prey.key) == Some(&failed));
+            found.map(|tried| Surroundings::After(tried.order))
+        };
+        let original = Surroundings::After(Order::Original);
+        let seen = |count: u64, surroundings| (count > 0).then_some(surroundings);
+        let fails = seen(alone.failed, Surroundings::Alone)
+            .or_else(|| seen(together.failed, original))
+            .or_else(|| in_orders(true))?;
+        let passes = seen(together.passed, original)
+            .or_else(|| seen(alone.passed, Surroundings::Alone))
+            .or_else(|| in_orders(false))?;
+        let nothing = Tally::default();
+        (fails != passes).then_some(Suspect {
+            place,
+            key: prey.key,
+            fails: (fails, nothing),
+            passes: (passes, nothing),
+        })
+    }
+
+    /// Whether it is known by now what a test depends on; tells so.
+    fn decide(&mut self, suspect: &Suspect, round: u32) -> bool {
+        let (fails, passes) = (suspect.fails.1, suspect.passes.1);
+        let odds = odds_of_difference(fails, passes);
+        let is_last = round == MOST_ROUNDS || (round >= VAIN_ROUNDS && fails.failed == 0);
+        let prey = &mut self.prey[suspect.place];
+        let kind = if odds >= SURE || (is_last && odds >= LIKELY) {
+            // Surroundings that differ are what it depends on; whether it is
+            // itself the one that needs something shows alone.
+            let alone = prey.alone();
+            if suspect.fails.0 == Surroundings::Alone || alone.failed > alone.passed {
+                FoundKind::FailsAlone
+            } else {
+                FoundKind::PassesAlone
+            }
+        } else if prey.solo.is_mixed() {
+            FoundKind::Alone
+        } else if passes.is_mixed() || is_last {
+            FoundKind::Together
+        } else {
+            return false;
+        };
+        prey.told = Some(kind);
+        prey.decision = Some(Decision {
+            fails: suspect.fails,
+            passes: suspect.passes,
+            confidence: Probability::clamped(chance(odds)),
+        });
+        true
+    }
+}
+
+/// What to run so that every suspect runs once where it failed and once where it
+/// passed.
+fn tasks_for(suspects: &[Suspect], tried: &[Tried]) -> VecDeque<Task> {
+    let mut tasks = VecDeque::new();
+    let is_in =
+        |suspect: &Suspect, surroundings| suspect.fails.0 == surroundings || suspect.passes.0 == surroundings;
+    for tried in tried {
+        let wanted = |key: &TestKey| {
+            suspects
+                .iter()
+                .any(|suspect| suspect.key == *key && is_in(suspect, Surroundings::After(tried.order)))
+        };
+        if let Some(last) = tried.tests.iter().rposition(wanted) {
+            tasks.push_back(tried.up_to(last + 1));
+        }
+    }
+    let alone = suspects.iter().filter(|suspect| is_in(suspect, Surroundings::Alone));
+    tasks.extend(alone.map(|suspect| Task { surroundings: Surroundings::Alone, tests: vec![suspect.key] }));
+    tasks
+}
+
+impl Tried {
+    fn up_to(&self, end: usize) -> Task {
+        Task { surroundings: Surroundings::After(self.order), tests: self.tests[..end].to_vec() }
+    }
+}
+
+/// Runs tasks, and remembers what became of every test in them.
+struct Tasks<'t, 'a, 'b> {
+    hunter: &'t mut Hunter<'a, 'b>,
+    open: VecDeque<Task>,
+    under_way: Vec<Task>,
+    /// Told of every test where it ran, and whether it failed.
+    take: &'t mut dyn FnMut(TestKey, Surroundings, bool),
+}
+
+impl<'t, 'a, 'b> Tasks<'t, 'a, 'b> {
+    fn new(
+        hunter: &'t mut Hunter<'a, 'b>,
+        open: VecDeque<Task>,
+        take: &'t mut dyn FnMut(TestKey, Surroundings, bool),
+    ) -> Self {
+        Self { hunter, open, under_way: Vec::new(), take }
+    }
+
+    fn record(&mut self, surroundings: Surroundings, execution: Execution) {
+        let hunter = &mut *self.hunter;
+        let Some(&place) = hunter.places.get(&execution.test) else { return };
+        let phase = match surroundings {
+            Surroundings::Alone => Phase::Fork,
+            Surroundings::After(Order::Original) => Phase::First,
+            Surroundings::After(_) => Phase::Order,
+        };
+        let execution = Execution { phase, ..execution };
+        hunter.remember(place, &execution);
+        if execution.outcome == Outcome::Skipped {
+            return;
+        }
+        let failed = execution.outcome.is_failure();
+        let prey = &mut hunter.prey[place];
+        let tally = match surroundings {
+            Surroundings::Alone if hunter.is_solo => &mut prey.solo,
+            Surroundings::Alone => &mut prey.beside,
+            Surroundings::After(Order::Original) => &mut prey.together,
+            Surroundings::After(_) => &mut prey.ordered,
+        };
+        tally.add(failed);
+        (self.take)(execution.test, surroundings, failed);
+    }
+}
+
+impl Forks for Tasks<'_, '_, '_> {
+    fn next(&mut self) -> Option<Vec<TestKey>> {
+        if !self.hunter.goes_on() {
+            return None;
+        }
+        let task = self.open.pop_front()?;
+        let tests = task.tests.clone();
+        self.under_way.push(task);
+        Some(tests)
+    }
+
+    fn on_the_way(&mut self, tests: &[TestKey], executions: Vec<Execution>) {
+        let Some(task) = self.under_way.iter().find(|task| task.tests == tests) else { return };
+        let surroundings = task.surroundings;
+        for execution in executions {
+            self.record(surroundings, execution);
+        }
+    }
+
+    fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
+        let Some(place) = self.under_way.iter().position(|task| task.tests == tests) else { return };
+        let Task { surroundings, .. } = self.under_way.swap_remove(place);
+        match result {
+            Ok(execution) => self.record(surroundings, execution),
+            Err(trouble) => {
+                let text = format!("an order of the tests ended early: {trouble}");
+                if self.hunter.notices.iter().all(|notice| notice.text != text) {
+                    self.hunter.notices.push(Notice { text, warning: true });
+                }
+            }
+        }
+        let hunter = &mut *self.hunter;
+        let found = hunter.prey.iter().filter(|prey| prey.is_found()).count() as u64;
+        (hunter.context.progress)(HuntProgress::Orders { executions: hunter.executions, found });
+    }
+}
