@@ -35,6 +35,7 @@ mod error;
 mod files;
 mod flaky;
 mod maintain;
+mod orders;
 mod past;
 mod report;
 mod session;

@@ -5,19 +5,23 @@
 //! All of that in forks of one process, and what is found is confirmed in new
 //! ones.
 
-use std::collections::VecDeque;
+mod ask;
+
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, NamedTest, Notice, Outcome, Run, Tally};
-use flakewise_runner::{Execution, Forks, FreshOptions, RunnerError, Suite, TestKey, Versions};
-use rand::SeedableRng as _;
-use rand::rngs::StdRng;
-use rand::seq::SliceRandom as _;
+use flakewise_model::{
+    Culprit, CulpritAnswer, CulpritReport, NamedTest, Notice, Order, Probability, Run, Tally, TestId,
+};
+use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 
+use crate::answers::Answers;
+use crate::decide::{chance, odds_of_difference};
 use crate::hunt::Collect;
 use crate::minimise::minimise;
 use crate::name::file_of;
+use crate::order::{arrange, orders};
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -66,6 +70,10 @@ pub struct CulpritContext<'a> {
     pub run: &'a dyn Fn(Option<Versions<'_>>) -> Run,
     /// The command, for people.
     pub command: Vec<String>,
+    /// Orders in which a test failed before: the tests that ran before it.
+    pub failing_orders: &'a dyn Fn(&TestId) -> Vec<Vec<TestId>>,
+    /// What an earlier search learnt.
+    pub answers: &'a mut Answers,
     /// Told how far we are.
     pub progress: &'a dyn Fn(CulpritProgress),
 }
@@ -98,17 +106,26 @@ pub enum CulpritError {
 /// Runs of the test alone: one that fails in half of its runs would hide with a
 /// chance of one in a thousand.
 const ALONE: usize = 10;
-/// Orders of all tests to try.
-const ORDERS: u32 = 10;
+/// Orders of all tests to try. In each but the first every other test runs before
+/// this one, so that what works in 3 of 10 runs shows with a chance of 99.5 %.
+const ORDERS: u32 = 16;
 /// A first find is repeated so often, to learn whether it is certain.
 const REPEATS: usize = 3;
-/// Tests that do something now and then are tried so often before they are let
-/// go: what works in 3 of 10 runs shows with a chance of 99 %.
-const PATIENCE: usize = 14;
-/// Runs of what was found.
+/// And so often if it is not, to learn how often it works.
+const MORE_REPEATS: usize = 20;
+/// What works now and then is tried until it would have shown but for this
+/// chance.
+const MISSED: f64 = 0.002;
+/// But no more often than this.
+const MOST_TRIES: usize = 60;
+/// Runs of what was found, at a time.
 const CONFIRMATIONS: usize = 10;
-/// New processes for what works each time.
-const FRESH: usize = 2;
+/// And at most.
+const MOST_CONFIRMATIONS: u64 = 60;
+/// A difference with these odds is beyond doubt.
+const SURE: f64 = 99.0;
+/// And with these it is one, if that is all there will be.
+const LIKELY: f64 = 19.0;
 
 /// Looks for the tests that a test depends on.
 pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<CulpritReport, CulpritError> {
@@ -119,9 +136,20 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         return Err(CulpritError::NoForks);
     }
     let run = Arc::new((context.run)(suite.versions()));
-    let mut search = Search { suite, context, run, victim, forks: 0, notices: Vec::new() };
-    let (alone, answer, cleaners) = search.answer()?;
-    let Search { suite, context, run, forks, notices, .. } = search;
+    let mut search = Search {
+        suite,
+        context,
+        victim,
+        alone: Tally::default(),
+        fails_alone: false,
+        tries: 1,
+        began,
+        first_proof: None,
+        forks: 0,
+        notices: Vec::new(),
+    };
+    let (answer, cleaners) = search.answer()?;
+    let Search { suite, context, alone, forks, notices, first_proof, .. } = search;
     Ok(CulpritReport {
         run,
         command: context.command.clone(),
@@ -132,6 +160,8 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         cleaners,
         exhaustive: context.settings.exhaustive,
         forks,
+        known: context.answers.used(),
+        first_proof,
         duration: began.elapsed(),
         notices,
     })
@@ -168,209 +198,215 @@ fn named(suite: &Suite, test: TestKey) -> NamedTest {
 struct Search<'a, 'b> {
     suite: &'a mut Suite,
     context: &'a mut CulpritContext<'b>,
-    run: Arc<Run>,
     victim: TestKey,
+    /// How the test ends in processes of its own.
+    alone: Tally,
+    fails_alone: bool,
+    /// How often something is tried before it is said to do nothing.
+    tries: usize,
+    began: Instant,
+    first_proof: Option<Duration>,
     forks: u64,
     notices: Vec<Notice>,
 }
 
-type Answer = (Tally, CulpritAnswer, Vec<NamedTest>);
-
 impl Search<'_, '_> {
-    fn answer(&mut self) -> Result<Answer, RunnerError> {
+    fn answer(&mut self) -> Result<(CulpritAnswer, Vec<NamedTest>), RunnerError> {
         (self.context.progress)(CulpritProgress::Alone);
-        let alone = self.tally(&[], ALONE)?;
-        if alone.is_mixed() || alone.runs() == 0 {
-            return Ok((alone, CulpritAnswer::FlakyAlone, Vec::new()));
+        self.alone = self.tally(&[], ALONE)?;
+        if self.alone.is_mixed() || self.alone.runs() == 0 {
+            return Ok((CulpritAnswer::FlakyAlone, Vec::new()));
         }
-        let fails_alone = alone.failed > 0;
-        let Some((before, orders)) = self.order_that_differs(fails_alone)? else {
-            return Ok((alone, CulpritAnswer::NoDifference { orders: ORDERS }, Vec::new()));
+        self.fails_alone = self.alone.failed > 0;
+        let Some((before, orders)) = self.order_that_differs()? else {
+            return Ok((CulpritAnswer::NoDifference { orders: ORDERS }, Vec::new()));
         };
-        let again = self.tally(&before, REPEATS)?;
-        let differs = if fails_alone { again.passed } else { again.failed };
-        let tries = if differs == REPEATS as u64 { 1 } else { PATIENCE };
-        let mut left = before.len();
-        let needed = minimise(&before, |part| {
-            let does = self.differs(part, fails_alone, tries)?;
-            if does {
-                left = part.len();
-            }
-            (self.context.progress)(CulpritProgress::Reducing { left });
-            Ok::<_, RunnerError>(does)
-        })?;
-        let mut culprits = vec![self.confirm(&needed, fails_alone)?];
-        let first = &culprits[0].forks;
-        if (if fails_alone { first.passed } else { first.failed }) == 0 {
-            return Ok((alone, CulpritAnswer::NoDifference { orders }, Vec::new()));
+        self.tries = self.tries_for(&before)?;
+        let needed = self.minimised(&before)?;
+        let first = self.confirm(&needed)?;
+        if first.confidence.get() < chance(LIKELY) {
+            let names: Vec<&str> = first.tests.iter().map(|test| test.name.as_str()).collect();
+            let text = format!(
+                "it ended otherwise after `{}`, but not often enough again to be sure",
+                names.join("`, `")
+            );
+            self.notices.push(Notice { text, warning: true });
+            return Ok((CulpritAnswer::NoDifference { orders }, Vec::new()));
         }
+        let mut culprits = vec![first];
         let mut cleaners = Vec::new();
         if self.context.settings.exhaustive {
-            for test in self.all_that_differ(fails_alone, tries, &needed)? {
-                culprits.push(self.confirm(&[test], fails_alone)?);
+            for test in self.all_that_differ(&needed)? {
+                let culprit = self.confirm(&[test])?;
+                if culprit.confidence.get() >= chance(LIKELY) {
+                    culprits.push(culprit);
+                }
             }
-            if !fails_alone {
-                cleaners = self.cleaners(&needed)?;
+            if !self.fails_alone {
+                cleaners = self.cleaners(&needed, culprits[0].forks)?;
             }
         }
         let answer =
-            if fails_alone { CulpritAnswer::Brittle(culprits) } else { CulpritAnswer::Victim(culprits) };
-        Ok((alone, answer, cleaners))
+            if self.fails_alone { CulpritAnswer::Brittle(culprits) } else { CulpritAnswer::Victim(culprits) };
+        Ok((answer, cleaners))
     }
 
     /// Tests to run before it so that it ends otherwise than alone, and how many
     /// orders were tried until one was found.
-    fn order_that_differs(&mut self, fails_alone: bool) -> Result<Option<(Vec<TestKey>, u32)>, RunnerError> {
-        let victim = self.victim;
+    fn order_that_differs(&mut self) -> Result<Option<(Vec<TestKey>, u32)>, RunnerError> {
         let mut others = self.others();
         others.sort_unstable();
-        let prior: Vec<TestKey> = others.iter().copied().filter(|test| *test < victim).collect();
-        let mut random = StdRng::seed_from_u64(self.context.settings.seed);
-        for tried in 1..=ORDERS {
-            let order = match tried {
-                1 => prior.clone(),
-                2 => others.clone(),
-                3 => others.iter().rev().copied().collect(),
-                _ => {
-                    others.shuffle(&mut random);
-                    others.clone()
-                }
-            };
-            (self.context.progress)(CulpritProgress::Orders { tried });
-            if !order.is_empty() && self.differs(&order, fails_alone, 1)? {
-                return Ok(Some((order, tried)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Whether the test ends otherwise than alone after these, in one of some
-    /// tries.
-    fn differs(&mut self, before: &[TestKey], fails_alone: bool, tries: usize) -> Result<bool, RunnerError> {
-        let orders = vec![before.to_vec(); tries];
-        let mut found = false;
-        self.ask(orders, |_, failed| {
-            found |= failed != fails_alone;
-            found
+        let prior: Vec<TestKey> = others.iter().copied().filter(|test| *test < self.victim).collect();
+        let module = |test: &TestKey| file_of(self.suite.name(*test));
+        let mut tried = self.known_orders(&others);
+        tried.push(prior);
+        tried.push(others.clone());
+        let seed = self.context.settings.seed;
+        let more = orders(ORDERS - 2, seed).map(|order: Order| arrange(order, &others, module));
+        tried.extend(more);
+        tried.retain(|order| !order.is_empty());
+        let found = self.first_that_differs(&tried, 1, |search, done| {
+            let tried = u32::try_from(done).unwrap_or(u32::MAX);
+            (search.context.progress)(CulpritProgress::Orders { tried });
         })?;
-        Ok(found)
+        Ok(found.map(|place| (tried.swap_remove(place), u32::try_from(place + 1).unwrap_or(u32::MAX))))
     }
 
-    /// How the test ends after these.
-    fn tally(&mut self, before: &[TestKey], runs: usize) -> Result<Tally, RunnerError> {
-        let mut tally = Tally::default();
-        self.ask(vec![before.to_vec(); runs], |_, failed| {
-            tally.add(failed);
-            false
-        })?;
-        Ok(tally)
-    }
-
-    /// Runs the test after each of some lists of tests, side by side, until
-    /// `take` has had enough of places and outcomes.
-    fn ask(
-        &mut self,
-        orders: Vec<Vec<TestKey>>,
-        mut take: impl FnMut(usize, bool) -> bool,
-    ) -> Result<(), RunnerError> {
-        let mut questions = Questions {
-            victim: self.victim,
-            open: orders.into_iter().enumerate().collect(),
-            under_way: Vec::new(),
-            take: &mut take,
-            has_enough: false,
-            forks: 0,
-            trouble: None,
-        };
-        self.suite.fork_many(self.context.settings.jobs, &mut questions)?;
-        let Questions { forks, trouble, .. } = questions;
-        self.forks += forks;
-        if let Some(trouble) = trouble {
-            let text = format!("some forks told nothing: {trouble}");
-            if self.notices.iter().all(|notice| notice.text != text) {
-                self.notices.push(Notice { text, warning: true });
-            }
+    /// Orders in which it failed before, of the tests that are there now.
+    fn known_orders(&self, others: &[TestKey]) -> Vec<Vec<TestKey>> {
+        if self.fails_alone {
+            return Vec::new();
         }
-        Ok(())
+        let keys: HashMap<TestId, TestKey> =
+            others.iter().map(|test| (self.suite.test_id(*test), *test)).collect();
+        let known = (self.context.failing_orders)(&self.suite.test_id(self.victim));
+        known.iter().map(|order| order.iter().filter_map(|test| keys.get(test).copied()).collect()).collect()
     }
 
-    /// Runs what was found again and again, and in new processes.
-    fn confirm(&mut self, needed: &[TestKey], fails_alone: bool) -> Result<Culprit, RunnerError> {
-        let forks = self.tally(needed, CONFIRMATIONS)?;
-        (self.context.progress)(CulpritProgress::Confirming);
-        let differing = |tally: &Tally| if fails_alone { tally.passed } else { tally.failed };
-        let is_certain = differing(&forks) == forks.runs();
-        let mut fresh = Tally::default();
-        let options = FreshOptions {
-            hash_seed: self.suite.hash_seed(),
-            before: needed.to_vec(),
-            ..FreshOptions::default()
-        };
-        for _ in 0..if is_certain { FRESH } else { PATIENCE } {
-            match self.suite.fresh(self.victim, &options)?.execution {
-                Ok(execution) if execution.outcome == Outcome::Skipped => break,
-                Ok(execution) => fresh.add(execution.outcome.is_failure()),
-                Err(trouble) => {
-                    let text = format!("what was found could not be run in a new process: {trouble}");
-                    self.notices.push(Notice { text, warning: true });
-                    break;
-                }
-            }
-            if !is_certain && differing(&fresh) > 0 {
+    /// How often to try something until it shows, going by what shows after all
+    /// of these tests.
+    fn tries_for(&mut self, before: &[TestKey]) -> Result<usize, RunnerError> {
+        let again = self.tally(before, REPEATS)?;
+        if self.differing(again) == REPEATS as u64 {
+            return Ok(1);
+        }
+        let more = self.tally(before, MORE_REPEATS)?;
+        let shown = (self.differing(again) + self.differing(more)) as f64;
+        // It has shown once before, or we would not be here; rather too patient.
+        let share = 0.7 * (shown + 0.5) / ((again.runs() + more.runs()) as f64 + 1.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the limits")]
+        let tries = (MISSED.ln() / (-share).ln_1p()).ceil() as usize;
+        Ok(tries.clamp(1, MOST_TRIES))
+    }
+
+    /// Of tests after which it ends otherwise, those that are needed.
+    fn minimised(&mut self, before: &[TestKey]) -> Result<Vec<TestKey>, RunnerError> {
+        let tries = self.tries;
+        let mut left = before.len();
+        minimise(before, |parts| {
+            let found = self.first_that_differs(parts, tries, |search, _| {
+                (search.context.progress)(CulpritProgress::Reducing { left });
+            })?;
+            left = found.map_or(left, |place| parts[place].len());
+            Ok(found)
+        })
+    }
+
+    /// Runs what was found again and again until it is beyond doubt, and in new
+    /// processes.
+    fn confirm(&mut self, needed: &[TestKey]) -> Result<Culprit, RunnerError> {
+        let mut forks = self.tally(needed, CONFIRMATIONS)?;
+        while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS {
+            let alone = self.tally(&[], CONFIRMATIONS)?;
+            self.alone += alone;
+            let before = forks.runs();
+            forks += self.tally(needed, CONFIRMATIONS)?;
+            if forks.runs() == before {
                 break;
             }
         }
+        let confidence = Probability::clamped(chance(self.odds(forks)));
+        let is_certain = self.differing(forks) == forks.runs();
+        let mut fresh = Tally::default();
+        if confidence.get() >= chance(LIKELY) {
+            (self.context.progress)(CulpritProgress::Confirming);
+            let most = if is_certain { 2 } else { self.tries.max(CONFIRMATIONS) };
+            fresh = self.fresh(needed, most, !is_certain)?;
+            if self.differing(fresh) > 0 {
+                self.first_proof.get_or_insert_with(|| self.began.elapsed());
+            }
+        }
         let tests = needed.iter().map(|test| named(self.suite, *test)).collect();
-        Ok(Culprit { tests, forks, fresh })
+        Ok(Culprit { tests, forks, fresh, confidence })
     }
 
     /// Every other test that does it by itself, apart from one that is known.
-    fn all_that_differ(
-        &mut self,
-        fails_alone: bool,
-        tries: usize,
-        known: &[TestKey],
-    ) -> Result<Vec<TestKey>, RunnerError> {
+    fn all_that_differ(&mut self, known: &[TestKey]) -> Result<Vec<TestKey>, RunnerError> {
         let others = self.others();
-        let wanted: Vec<TestKey> = others.into_iter().filter(|test| known != [*test]).collect();
-        let orders: Vec<Vec<TestKey>> =
-            wanted.iter().flat_map(|test| std::iter::repeat_n(vec![*test], tries)).collect();
-        let (mut done, all) = (0, orders.len() as u64);
-        let progress = self.context.progress;
-        let mut found = vec![false; wanted.len()];
-        self.ask(orders, |place, failed| {
-            found[place / tries] |= failed != fails_alone;
-            done += 1;
-            progress(CulpritProgress::Trying { done, all });
-            false
-        })?;
-        Ok(wanted.into_iter().zip(found).filter(|(_, found)| *found).map(|(test, _)| test).collect())
+        let mut open: Vec<TestKey> = others.into_iter().filter(|test| known != [*test]).collect();
+        let mut found = Vec::new();
+        let all = (open.len() * self.tries) as u64;
+        let mut done = 0;
+        for _ in 0..self.tries {
+            let progress = self.context.progress;
+            let (asked, fails_alone) = (open.clone(), self.fails_alone);
+            self.ask(asked.iter().map(|test| vec![*test]).collect(), |place, failed| {
+                done += 1;
+                progress(CulpritProgress::Trying { done, all });
+                if failed != fails_alone {
+                    found.push(asked[place]);
+                }
+                false
+            })?;
+            open.retain(|test| !found.contains(test));
+        }
+        found.sort_unstable();
+        Ok(found)
     }
 
     /// Tests that let it pass when they run between the culprit and it, each
-    /// time.
-    fn cleaners(&mut self, culprit: &[TestKey]) -> Result<Vec<NamedTest>, RunnerError> {
+    /// time, and beyond doubt.
+    fn cleaners(&mut self, culprit: &[TestKey], without: Tally) -> Result<Vec<NamedTest>, RunnerError> {
         let wanted: Vec<TestKey> = self.others().into_iter().filter(|test| !culprit.contains(test)).collect();
-        let order = |test: &TestKey| culprit.iter().copied().chain([*test]).collect();
-        let orders: Vec<Vec<TestKey>> = wanted.iter().map(order).collect();
-        let (mut done, all) = (0, orders.len() as u64);
+        let order = |test: &TestKey| culprit.iter().copied().chain([*test]).collect::<Vec<_>>();
+        let (mut done, all) = (0, wanted.len() as u64);
         let progress = self.context.progress;
         let mut passed = vec![false; wanted.len()];
-        self.ask(orders, |place, failed| {
+        self.ask(wanted.iter().map(order).collect(), |place, failed| {
             passed[place] = !failed;
             done += 1;
             progress(CulpritProgress::Trying { done, all });
             false
         })?;
         let mut cleaners = Vec::new();
-        for (test, _) in wanted.into_iter().zip(passed).filter(|(_, passed)| *passed) {
-            let before: Vec<TestKey> = culprit.iter().copied().chain([test]).collect();
-            let again = self.tally(&before, PATIENCE)?;
-            if again.failed == 0 {
-                cleaners.push(named(self.suite, test));
+        for (test, _) in wanted.iter().zip(passed).filter(|(_, passed)| *passed) {
+            let mut with = Tally::default();
+            while with.failed == 0 && with.runs() < MOST_CONFIRMATIONS {
+                let before = with.runs();
+                with += self.tally(&order(test), CONFIRMATIONS)?;
+                if with.runs() == before || odds_of_difference(without, with) >= SURE {
+                    break;
+                }
+            }
+            if with.failed == 0 && odds_of_difference(without, with) >= LIKELY {
+                cleaners.push(named(self.suite, *test));
             }
         }
         Ok(cleaners)
+    }
+
+    /// Runs that ended otherwise than alone.
+    fn differing(&self, tally: Tally) -> u64 {
+        if self.fails_alone { tally.passed } else { tally.failed }
+    }
+
+    /// The odds that it ends otherwise than alone after some tests.
+    fn odds(&self, after: Tally) -> f64 {
+        if self.fails_alone {
+            odds_of_difference(self.alone, after)
+        } else {
+            odds_of_difference(after, self.alone)
+        }
     }
 
     /// All other tests, those of the same file first: culprits are often near.
@@ -382,41 +418,5 @@ impl Search<'_, '_> {
         let file = |test: TestKey| file_of(self.suite.name(test));
         others.sort_by_key(|test| file(*test) != file(victim));
         others
-    }
-}
-
-/// Lists of tests to run before one, and what becomes of it.
-struct Questions<'a> {
-    victim: TestKey,
-    open: VecDeque<(usize, Vec<TestKey>)>,
-    under_way: Vec<(usize, Vec<TestKey>)>,
-    /// Given places and outcomes; whether that is enough.
-    take: &'a mut dyn FnMut(usize, bool) -> bool,
-    has_enough: bool,
-    forks: u64,
-    trouble: Option<String>,
-}
-
-impl Forks for Questions<'_> {
-    fn next(&mut self) -> Option<Vec<TestKey>> {
-        if self.has_enough {
-            return None;
-        }
-        let (place, mut tests) = self.open.pop_front()?;
-        tests.push(self.victim);
-        self.under_way.push((place, tests.clone()));
-        Some(tests)
-    }
-
-    fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
-        self.forks += 1;
-        // Equal questions have equal answers, whichever is taken.
-        let Some(known) = self.under_way.iter().position(|(_, asked)| asked == tests) else { return };
-        let (place, _) = self.under_way.remove(known);
-        match result {
-            Ok(execution) if execution.outcome == Outcome::Skipped => {}
-            Ok(execution) => self.has_enough |= (self.take)(place, execution.outcome.is_failure()),
-            Err(trouble) => self.trouble = Some(trouble),
-        }
     }
 }

@@ -6,6 +6,7 @@
 //! next and what is probably still hidden. It is pure: the same answers to the
 //! same observations and seed. [`cannier`] has what CANNIER does instead.
 
+mod answers;
 mod belief;
 pub mod cannier;
 mod culprit;
@@ -20,6 +21,7 @@ mod prior;
 mod shard;
 mod survival;
 
+pub use answers::Answers;
 pub use culprit::{CulpritContext, CulpritError, CulpritProgress, CulpritSettings, culprit};
 pub use fit::Known;
 pub use hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, hunt};

@@ -1,36 +1,32 @@
 //! The fewest things that still do it.
 
 /// Delta debugging (Zeller and Hildebrandt): of things in order that together do
-/// something, those that do it such that none of them can be left out. `does` is
-/// asked about parts of them, in order; never about none or all of them.
+/// something, those that do it such that none of them can be left out. `first` is
+/// given parts of them, in order, never none or all; it says which of these parts
+/// is the first that does it, and so may try several at once.
 pub(crate) fn minimise<T: Clone, E>(
     things: &[T],
-    mut does: impl FnMut(&[T]) -> Result<bool, E>,
+    mut first: impl FnMut(&[Vec<T>]) -> Result<Option<usize>, E>,
 ) -> Result<Vec<T>, E> {
     let mut kept = things.to_vec();
     let mut parts = 2;
     while kept.len() > 1 {
         let size = kept.len().div_ceil(parts);
         // A part alone is the largest step, so it comes first.
-        let mut smaller = None;
-        for part in kept.chunks(size) {
-            if does(part)? {
-                smaller = Some((part.to_vec(), 2));
-                break;
-            }
-        }
-        if smaller.is_none() && parts > 2 {
-            for place in 0..kept.len().div_ceil(size) {
+        let mut tried: Vec<Vec<T>> = kept.chunks(size).map(<[T]>::to_vec).collect();
+        let alone = tried.len();
+        if parts > 2 {
+            let rest = |place: usize| {
                 let (from, to) = (place * size, ((place + 1) * size).min(kept.len()));
-                let rest: Vec<T> = kept[..from].iter().chain(&kept[to..]).cloned().collect();
-                if does(&rest)? {
-                    smaller = Some((rest, parts - 1));
-                    break;
-                }
-            }
+                kept[..from].iter().chain(&kept[to..]).cloned().collect()
+            };
+            tried.extend((0..alone).map(rest));
         }
-        match smaller {
-            Some((rest, next)) => (kept, parts) = (rest, next.max(2)),
+        match first(&tried)? {
+            Some(place) => {
+                parts = if place < alone { 2 } else { (parts - 1).max(2) };
+                kept = tried.swap_remove(place);
+            }
             None if parts < kept.len() => parts = (2 * parts).min(kept.len()),
             None => break,
         }
@@ -50,11 +46,14 @@ mod tests {
     fn smallest(all: u32, needed: &BTreeSet<u32>) -> (Vec<u32>, usize) {
         let things: Vec<u32> = (0..all).collect();
         let mut asked = 0;
-        let found = minimise(&things, |part| {
-            asked += 1;
-            assert!(!part.is_empty() && part.len() < things.len());
-            assert!(part.is_sorted(), "in order");
-            Ok::<_, Infallible>(needed.iter().all(|thing| part.contains(thing)))
+        let found = minimise(&things, |parts| {
+            let does = |part: &Vec<u32>| {
+                asked += 1;
+                assert!(!part.is_empty() && part.len() < things.len());
+                assert!(part.is_sorted(), "in order");
+                needed.iter().all(|thing| part.contains(thing))
+            };
+            Ok::<_, Infallible>(parts.iter().position(does))
         });
         (found.unwrap_or_else(|never| match never {}), asked)
     }
@@ -89,7 +88,7 @@ mod tests {
                     mixed % 3 == 0
                 }
             };
-            let found = minimise(&things, |part| Ok::<_, Infallible>(does(part)));
+            let found = minimise(&things, |parts| Ok::<_, Infallible>(parts.iter().position(|part| does(part))));
             let found = found.unwrap_or_else(|never| match never {});
             prop_assert!(does(&found));
             if found.len() > 1 {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Notice, Run, Tally, TestId};
+use crate::{Notice, Probability, Run, Tally, TestId};
 
 /// What makes a test end otherwise than alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,10 @@ pub struct CulpritReport {
     pub exhaustive: bool,
     /// Forks that were run.
     pub forks: u64,
+    /// Answers that an earlier search had found.
+    pub known: u64,
+    /// When the first culprit was proved, from the beginning.
+    pub first_proof: Option<Duration>,
     /// How long it took.
     pub duration: Duration,
     /// Things a person should know about how it was done.
@@ -54,7 +58,7 @@ pub struct NamedTest {
 }
 
 /// What a search for culprits ended with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum CulpritAnswer {
     /// It both passes and fails alone: no other test is needed.
     FlakyAlone,
@@ -91,7 +95,7 @@ impl CulpritAnswer {
 
 /// Tests after which a test ends otherwise than alone; none of them can be left
 /// out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Culprit {
     /// In the order they must run in.
     pub tests: Vec<NamedTest>,
@@ -99,4 +103,7 @@ pub struct Culprit {
     pub forks: Tally,
     /// And in new processes.
     pub fresh: Tally,
+    /// The chance that the test ends otherwise after them than alone, by what
+    /// was seen in forks.
+    pub confidence: Probability,
 }

@@ -99,6 +99,13 @@ impl Tally {
     }
 }
 
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
 /// What earlier runs of the same code showed of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PastRuns {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flakewise_model::{Revision, TestId, Timestamp};
+use flakewise_model::{Probability, Revision, TestId, Timestamp};
 
 /// `1 test`, `2 tests`, `12,345 tests`.
 pub fn count(count: u64, noun: &str) -> String {
@@ -131,6 +131,12 @@ pub(crate) fn cut(mut text: String, characters: usize) -> String {
         text.push('…');
     }
     text
+}
+
+/// `99.2 % sure`, and never more than 99.9.
+pub(crate) fn sureness(chance: Probability) -> String {
+    let percent = (chance.get() * 1000.0).floor() / 10.0;
+    format!("{} % sure", if percent >= 99.9 { "99.9".to_owned() } else { format!("{percent}") })
 }
 
 #[cfg(test)]

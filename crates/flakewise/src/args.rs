@@ -290,7 +290,9 @@ pub(crate) struct HuntArguments {
         alone, looks for an order in which it ends otherwise, and reduces the tests before it\n\
         to those that are needed: polluters that make it fail, or state-setters it needs to\n\
         pass. That takes forks of one process, which cost milliseconds; what is found is\n\
-        confirmed in new processes, and told with a plain command that shows it.",
+        confirmed in new processes, and told with a plain command that shows it.\n\n\
+        Orders in which it failed before are taken from the history. If it is interrupted, the\n\
+        same command goes on where it was, as long as the code is the same.",
     after_help = "Examples:\n  \
         flakewise culprit test_total -- pytest\n  \
         flakewise culprit --all tests/test_cart.py::test_total -- python -m pytest tests"
@@ -319,6 +321,9 @@ pub(crate) struct CulpritArguments {
     /// Where randomness comes from; a new one each time by default
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
 
     /// How to print what was found; unless as text, your command prints to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -171,6 +171,7 @@ fn runs_alone_are_told_from_runs_with_others() {
         .phase(Phase::Fork, "test_x", Failed)
         .phase(Phase::Fork, "test_x", Failed)
         .phase(Phase::Fresh, "test_x", Passed)
+        .phase(Phase::Order, "test_x", Failed)
         .build();
     let variant = run.run.variant.clone();
     history.append(&[run]).expect("written");
@@ -179,6 +180,47 @@ fn runs_alone_are_told_from_runs_with_others() {
     assert_eq!(runs[0], PastRuns::default());
     assert_eq!(runs[1].together, Tally { passed: 1, failed: 1 });
     assert_eq!(runs[1].alone, Tally { passed: 1, failed: 2 });
+    assert_eq!(runs[1].ordered, Tally { passed: 0, failed: 1 });
     let elsewhere = history.runs_at(&tests, "c2", &variant).expect("readable");
     assert_eq!(elsewhere[1], PastRuns::default());
+}
+
+#[test]
+fn the_tests_before_a_failure_are_known_in_their_order() {
+    let (_folder, history) = scratch();
+    let in_process = |mut batch: flakewise_model::Batch, worker: &'static str| {
+        for attempt in &mut batch.reports[0].attempts {
+            attempt.worker = Some(worker.into());
+        }
+        batch
+    };
+    let passing =
+        BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).attempt("test_x", Passed).build();
+    let older = BatchBuilder::new("r2", "c1", 1)
+        .attempt("test_b", Passed)
+        .attempt("test_c", Passed)
+        .attempt("test_a", Passed)
+        .attempt("test_x", Failed)
+        .attempt("test_d", Passed)
+        .build();
+    let newer = BatchBuilder::new("r3", "c1", 2)
+        .phase(Phase::Order, "test_d", Passed)
+        .phase(Phase::Order, "test_x", Failed)
+        .build();
+    let alone = BatchBuilder::new("r4", "c1", 3).phase(Phase::Fork, "test_x", Failed).build();
+    let of_no_process =
+        BatchBuilder::new("r5", "c1", 4).attempt("test_a", Passed).attempt("test_x", Failed).build();
+    let batches = [
+        in_process(passing, "main"),
+        in_process(older, "main"),
+        in_process(newer, "fork-7"),
+        in_process(alone, "fork-1"),
+        of_no_process,
+    ];
+    history.append(&batches).expect("written");
+    let ids = |names: &[&str]| names.iter().map(|name| test_id(name)).collect::<Vec<_>>();
+    let orders = history.failing_orders(&test_id("test_x"), 5).expect("readable");
+    assert_eq!(orders, [ids(&["test_d"]), ids(&["test_b", "test_c", "test_a"])]);
+    assert_eq!(history.failing_orders(&test_id("test_x"), 1).expect("readable").len(), 1);
+    assert_eq!(history.failing_orders(&test_id("test_y"), 5).expect("readable"), Vec::<Vec<_>>::new());
 }

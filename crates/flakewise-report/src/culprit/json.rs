@@ -33,6 +33,7 @@ pub fn culprit_json(report: &CulpritReport) -> String {
                 tests: culprit.tests.iter().map(NameSummary::from).collect(),
                 forks: culprit.forks.into(),
                 fresh: culprit.fresh.into(),
+                confidence: culprit.confidence.get(),
                 proved: report.is_proved(culprit),
                 reproduce: reproduce(report, culprit),
             })
@@ -40,6 +41,8 @@ pub fn culprit_json(report: &CulpritReport) -> String {
         cleaners: report.cleaners.iter().map(NameSummary::from).collect(),
         exhaustive: report.exhaustive,
         forks: report.forks,
+        known_answers: report.known,
+        first_proof_seconds: report.first_proof.map(|after| after.as_secs_f64()),
         seconds: report.duration.as_secs_f64(),
         notices: report.notices.iter().map(|notice| notice.text.as_str()).collect(),
     })
@@ -62,6 +65,8 @@ struct CulpritSummary<'a> {
     cleaners: Vec<NameSummary<'a>>,
     exhaustive: bool,
     forks: u64,
+    known_answers: u64,
+    first_proof_seconds: Option<f64>,
     seconds: f64,
     notices: Vec<&'a str>,
 }
@@ -71,6 +76,7 @@ struct CulpritForm<'a> {
     tests: Vec<NameSummary<'a>>,
     forks: TallySummary,
     fresh: TallySummary,
+    confidence: f64,
     proved: bool,
     reproduce: String,
 }

@@ -6,7 +6,7 @@ use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, Tally, shell_word};
 
 use crate::run::name_of;
 use crate::style::{BOLD, GOOD, HINT, WARNING, notice_line, styled};
-use crate::words::{clean, count, duration, number, plural};
+use crate::words::{clean, count, duration, number, plural, sureness};
 
 /// Culprits told in full; what follows has a line each.
 const FULL: usize = 3;
@@ -95,9 +95,11 @@ fn write_culprit(
         format!("{} of {}", number(done), number(tally.runs()))
     };
     let proof = if report.is_proved(culprit) { "proved" } else { "not confirmed in a new process" };
+    let is_certain = !culprit.forks.is_mixed();
+    let sure = if is_certain { String::new() } else { format!(" ({})", sureness(culprit.confidence)) };
     writeln!(
         out,
-        "{INDENT}{verb} {} times after it in forks, {} in new processes: {proof}",
+        "{INDENT}{verb} {} times after it in forks{sure}, {} in new processes: {proof}",
         times(culprit.forks),
         times(culprit.fresh)
     )?;

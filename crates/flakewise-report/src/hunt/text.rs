@@ -9,7 +9,7 @@ use flakewise_model::{
 
 use crate::run::{name_of, what};
 use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, notice_line, styled};
-use crate::words::{clean, count, duration, number, plural, test_name, times};
+use crate::words::{clean, count, duration, number, plural, sureness, test_name, times};
 
 /// Tests told in full; what follows has a line each.
 const FULL: usize = 30;
@@ -173,12 +173,6 @@ fn surroundings(place: Surroundings) -> String {
             format!("in shuffled order {seed} of modules")
         }
     }
-}
-
-/// `99 % sure`, and never more than that.
-fn sureness(chance: Probability) -> String {
-    let percent = (chance.get() * 1000.0).floor() / 10.0;
-    format!("{} % sure", if percent >= 99.9 { "99.9".to_owned() } else { format!("{percent}") })
 }
 
 fn all(runs: u64) -> String {

@@ -1,0 +1,189 @@
+//! Questions of a search: how does the test end after these?
+
+use std::collections::VecDeque;
+
+use flakewise_model::{Notice, Outcome, Tally};
+use flakewise_runner::{Execution, Forks, FreshOptions, RunnerError, TestKey};
+
+use super::Search;
+use crate::answers::Answers;
+
+impl Search<'_, '_> {
+    /// How the test ends after these.
+    pub(super) fn tally(&mut self, before: &[TestKey], runs: usize) -> Result<Tally, RunnerError> {
+        let mut tally = Tally::default();
+        self.ask(vec![before.to_vec(); runs], |_, failed| {
+            tally.add(failed);
+            false
+        })?;
+        Ok(tally)
+    }
+
+    /// The first of some lists of tests after which the test ends otherwise than
+    /// alone in one of some tries. Tells how many tries were made.
+    pub(super) fn first_that_differs(
+        &mut self,
+        lists: &[Vec<TestKey>],
+        tries: usize,
+        tell: impl Fn(&Self, usize),
+    ) -> Result<Option<usize>, RunnerError> {
+        let questions: Vec<Vec<TestKey>> =
+            lists.iter().flat_map(|list| std::iter::repeat_n(list.clone(), tries)).collect();
+        let fails_alone = self.fails_alone;
+        let mut found: Option<usize> = None;
+        let mut done = 0;
+        tell(self, 1);
+        // Whatever comes before one that does has been begun before it, and is
+        // waited for.
+        self.ask(questions, |place, failed| {
+            done += 1;
+            if failed != fails_alone {
+                let list = place / tries;
+                found = Some(found.map_or(list, |found| found.min(list)));
+            }
+            found.is_some()
+        })?;
+        tell(self, done);
+        Ok(found)
+    }
+
+    /// How the test ends after these in new processes: in some, or until it ends
+    /// otherwise than alone.
+    pub(super) fn fresh(
+        &mut self,
+        before: &[TestKey],
+        most: usize,
+        until_shown: bool,
+    ) -> Result<Tally, RunnerError> {
+        let question = format!("fresh-{}", self.question(before));
+        let options = FreshOptions {
+            hash_seed: self.suite.hash_seed(),
+            before: before.to_vec(),
+            ..FreshOptions::default()
+        };
+        let mut tally = Tally::default();
+        for _ in 0..most {
+            let failed = match self.context.answers.known(&question) {
+                Some(failed) => failed,
+                None => match self.suite.fresh(self.victim, &options)?.execution {
+                    Ok(execution) if execution.outcome == Outcome::Skipped => break,
+                    Ok(execution) => {
+                        let failed = execution.outcome.is_failure();
+                        self.context.answers.learn(&question, failed);
+                        failed
+                    }
+                    Err(trouble) => {
+                        self.warn(format!("what was found could not be run in a new process: {trouble}"));
+                        break;
+                    }
+                },
+            };
+            tally.add(failed);
+            if until_shown && failed != self.fails_alone {
+                break;
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Runs the test after each of some lists of tests, side by side and begun in
+    /// their order, until `take` has had enough of places and outcomes.
+    pub(super) fn ask(
+        &mut self,
+        lists: Vec<Vec<TestKey>>,
+        mut take: impl FnMut(usize, bool) -> bool,
+    ) -> Result<(), RunnerError> {
+        let mut open = VecDeque::new();
+        for (place, list) in lists.into_iter().enumerate() {
+            let question = self.question(&list);
+            match self.context.answers.known(&question) {
+                // What comes before it had been begun.
+                Some(failed) if take(place, failed) => break,
+                Some(_) => {}
+                None => open.push_back(Question { place, name: question, list }),
+            }
+        }
+        let mut questions = Questions {
+            victim: self.victim,
+            open,
+            under_way: Vec::new(),
+            take: &mut take,
+            has_enough: false,
+            forks: 0,
+            trouble: None,
+            answers: self.context.answers,
+        };
+        self.suite.fork_many(self.context.settings.jobs, &mut questions)?;
+        let Questions { forks, trouble, .. } = questions;
+        self.forks += forks;
+        if let Some(trouble) = trouble {
+            self.warn(format!("some forks told nothing: {trouble}"));
+        }
+        Ok(())
+    }
+
+    fn warn(&mut self, text: String) {
+        if self.notices.iter().all(|notice| notice.text != text) {
+            self.notices.push(Notice { text, warning: true });
+        }
+    }
+
+    /// A name for the question how the test ends after these.
+    fn question(&self, before: &[TestKey]) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for test in before.iter().chain([&self.victim]) {
+            hasher.update(self.suite.name(*test).as_bytes());
+            hasher.update(b"\0");
+        }
+        hasher.finalize().to_hex()[..24].to_owned()
+    }
+}
+
+/// A list of tests to run before the one that is asked about.
+struct Question {
+    place: usize,
+    name: String,
+    list: Vec<TestKey>,
+}
+
+/// Asks questions, and hears what becomes of the test.
+struct Questions<'a> {
+    victim: TestKey,
+    open: VecDeque<Question>,
+    under_way: Vec<Question>,
+    /// Given places and outcomes; whether that is enough.
+    take: &'a mut dyn FnMut(usize, bool) -> bool,
+    has_enough: bool,
+    forks: u64,
+    trouble: Option<String>,
+    answers: &'a mut Answers,
+}
+
+impl Forks for Questions<'_> {
+    fn next(&mut self) -> Option<Vec<TestKey>> {
+        if self.has_enough {
+            return None;
+        }
+        let question = self.open.pop_front()?;
+        let tests = question.list.iter().copied().chain([self.victim]).collect();
+        self.under_way.push(question);
+        Some(tests)
+    }
+
+    fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
+        self.forks += 1;
+        // Equal questions have equal answers, whichever is taken.
+        let list = &tests[..tests.len() - 1];
+        let Some(asked) = self.under_way.iter().position(|question| question.list == list) else { return };
+        let Question { place, name, .. } = self.under_way.remove(asked);
+        match result {
+            Ok(execution) if execution.outcome == Outcome::Skipped => {}
+            Ok(execution) => {
+                let failed = execution.outcome.is_failure();
+                self.answers.learn(&name, failed);
+                self.has_enough |= (self.take)(place, failed);
+            }
+            Err(trouble) => self.trouble = Some(trouble),
+        }
+    }
+}
