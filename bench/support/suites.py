@@ -47,10 +47,10 @@ class Real:
     def tree(self):
         return cache.sdist(self.name, self.version)[0]
 
-    def interpreter(self, minor="3.11", major="9"):
-        """An environment with the package installed from that source."""
+    def interpreter(self, minor="3.11", major="9", more=()):
+        """An environment with the package installed from that source, and with more."""
         wheel = cache.sdist(self.name, self.version)[1]
-        requirements = [f"pytest=={PYTESTS[major][0]}", *self.requirements, wheel]
+        requirements = [f"pytest=={PYTESTS[major][0]}", *self.requirements, wheel, *more]
         return cache.environment(minor, f"{self.name}-pytest{major}", requirements)
 
     def copy(self, folder):
