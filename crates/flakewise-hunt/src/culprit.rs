@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Culprit, CulpritAnswer, CulpritReport, NamedTest, Notice, Order, Probability, Run, Tally, TestId,
+    Culprit, CulpritAnswer, CulpritReport, NamedTest, Notice, Probability, Run, Tally, TestId,
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 
@@ -121,7 +121,7 @@ const MOST_TRIES: usize = 60;
 /// Runs of what was found, at a time.
 const CONFIRMATIONS: usize = 10;
 /// And at most.
-const MOST_CONFIRMATIONS: u64 = 60;
+const MOST_CONFIRMATIONS: usize = 60;
 /// A difference with these odds is beyond doubt.
 const SURE: f64 = 99.0;
 /// And with these it is one, if that is all there will be.
@@ -225,6 +225,11 @@ impl Search<'_, '_> {
         let needed = self.minimised(&before)?;
         let first = self.confirm(&needed)?;
         if first.confidence.get() < chance(LIKELY) {
+            let more = self.tally(&[], MOST_CONFIRMATIONS)?;
+            self.alone += more;
+            if self.alone.is_mixed() {
+                return Ok((CulpritAnswer::FlakyAlone, Vec::new()));
+            }
             let names: Vec<&str> = first.tests.iter().map(|test| test.name.as_str()).collect();
             let text = format!(
                 "it ended otherwise after `{}`, but not often enough again to be sure",
@@ -262,8 +267,8 @@ impl Search<'_, '_> {
         tried.push(prior);
         tried.push(others.clone());
         let seed = self.context.settings.seed;
-        let more = orders(ORDERS - 2, seed).map(|order: Order| arrange(order, &others, module));
-        tried.extend(more);
+        let more = orders(seed).take(ORDERS as usize - 2);
+        tried.extend(more.map(|order| arrange(order, &others, module)));
         tried.retain(|order| !order.is_empty());
         let found = self.first_that_differs(&tried, 1, |search, done| {
             let tried = u32::try_from(done).unwrap_or(u32::MAX);
@@ -316,7 +321,8 @@ impl Search<'_, '_> {
     /// processes.
     fn confirm(&mut self, needed: &[TestKey]) -> Result<Culprit, RunnerError> {
         let mut forks = self.tally(needed, CONFIRMATIONS)?;
-        while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS {
+        while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS as u64
+        {
             let alone = self.tally(&[], CONFIRMATIONS)?;
             self.alone += alone;
             let before = forks.runs();
@@ -378,17 +384,24 @@ impl Search<'_, '_> {
             progress(CulpritProgress::Trying { done, all });
             false
         })?;
+        // So many tests are asked about that one of them is likely to pass as
+        // often as it takes by chance; the odds must bear that.
+        let enough = LIKELY * wanted.len() as f64;
+        let mut without = without;
         let mut cleaners = Vec::new();
         for (test, _) in wanted.iter().zip(passed).filter(|(_, passed)| *passed) {
             let mut with = Tally::default();
-            while with.failed == 0 && with.runs() < MOST_CONFIRMATIONS {
+            while with.failed == 0 && with.runs() < 2 * MOST_CONFIRMATIONS as u64 {
                 let before = with.runs();
                 with += self.tally(&order(test), CONFIRMATIONS)?;
-                if with.runs() == before || odds_of_difference(without, with) >= SURE {
+                if with.runs() == before || odds_of_difference(without, with) >= enough {
                     break;
                 }
+                if with.failed == 0 && without.runs() < with.runs() {
+                    without += self.tally(culprit, CONFIRMATIONS)?;
+                }
             }
-            if with.failed == 0 && odds_of_difference(without, with) >= LIKELY {
+            if with.failed == 0 && odds_of_difference(without, with) >= enough {
                 cleaners.push(named(self.suite, *test));
             }
         }

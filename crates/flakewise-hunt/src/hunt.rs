@@ -38,11 +38,22 @@ pub struct HuntSettings {
     /// The part of the tests to hunt.
     pub shard: Option<Shard>,
     /// Other orders of all tests to run.
-    pub orders: u32,
+    pub orders: Orders,
     /// How often each test is measured before the hunt begins.
     pub measured_runs: u32,
     /// Where randomness comes from.
     pub seed: u64,
+}
+
+/// How many other orders of all tests a hunt runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Orders {
+    /// None.
+    None,
+    /// So many.
+    Count(u32),
+    /// As many as end before this, and a few in any case.
+    Until(Instant),
 }
 
 /// What is known from elsewhere, and where to put what is learnt.

@@ -24,6 +24,6 @@ mod survival;
 pub use answers::Answers;
 pub use culprit::{CulpritContext, CulpritError, CulpritProgress, CulpritSettings, culprit};
 pub use fit::Known;
-pub use hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, hunt};
+pub use hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, Orders, hunt};
 pub use plan::{Candidate, Planner};
 pub use prior::Prior;

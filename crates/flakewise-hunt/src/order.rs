@@ -5,13 +5,14 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 
-/// The orders to try, each as good as any: what comes first is cheap, and shows
-/// most of what depends on order; a pair of tests shows in half of the others.
-pub(crate) fn orders(count: u32, seed: u64) -> impl Iterator<Item = Order> {
-    (0..count).map(move |place| match place {
+/// The orders to try, one after another without end. What comes first is cheap
+/// and shows most of what depends on order; a pair of tests shows in half of the
+/// others.
+pub(crate) fn orders(seed: u64) -> impl Iterator<Item = Order> {
+    (0_u64..).map(move |place| match place {
         0 => Order::Reversed,
-        _ if place % 2 == 1 => Order::Shuffled { seed: seed.wrapping_add(u64::from(place)) },
-        _ => Order::ModulesShuffled { seed: seed.wrapping_add(u64::from(place)) },
+        1..10 if place % 2 == 0 => Order::ModulesShuffled { seed: seed.wrapping_add(place) },
+        _ => Order::Shuffled { seed: seed.wrapping_add(place) },
     })
 }
 
@@ -47,7 +48,7 @@ mod tests {
         #[test]
         fn every_order_has_all_tests_and_modules_stay_together(count in 1..40_usize, seed in any::<u64>()) {
             let things: Vec<usize> = (0..count).collect();
-            for order in orders(6, seed) {
+            for order in orders(seed).take(12) {
                 let arranged = arrange(order, &things, |thing| thing / 5);
                 prop_assert_eq!(&arranged, &arrange(order, &things, |thing| thing / 5), "the same again");
                 let mut sorted = arranged.clone();
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_orders_begin_with_the_reverse_and_differ() {
-        let all: Vec<Order> = orders(5, 7).collect();
+        let all: Vec<Order> = orders(7).take(12).collect();
         assert_eq!(all[0], Order::Reversed);
         assert!(all.iter().enumerate().all(|(place, order)| !all[..place].contains(order)));
         assert_eq!(arrange(Order::Reversed, &[1, 2, 3], |_| ()), [3, 2, 1]);

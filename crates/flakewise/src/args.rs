@@ -230,9 +230,9 @@ pub(crate) struct HuntArguments {
     #[arg(long, value_name = "N", value_parser = positive, help_heading = "End")]
     pub(crate) hidden: Option<f64>,
 
-    /// Run all tests in other orders first, 10 unless you say how many
-    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "10",
-        conflicts_with = "shard", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Run all tests in other orders first: so many, or what a third of the time allows
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0",
+        conflicts_with = "shard")]
     pub(crate) orders: Option<u32>,
 
     /// Tests to run side by side; as many as there are cores by default

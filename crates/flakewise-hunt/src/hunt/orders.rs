@@ -7,15 +7,18 @@
 //! answers for all tests in question at once.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
 
 use flakewise_model::{Decision, FoundKind, Notice, Order, Outcome, Phase, Probability, Surroundings, Tally};
 use flakewise_runner::{Execution, Forks, RunnerError, Suite, TestKey};
 
-use super::{HuntProgress, Hunter};
+use super::{HuntProgress, Hunter, Orders};
 use crate::decide::{chance, odds_of_difference};
 use crate::name::file_of;
 use crate::order::{arrange, orders};
 
+/// Orders that are tried even if there is no time for them.
+const LEAST_ORDERS: u32 = 10;
 /// A difference with these odds is beyond doubt.
 const SURE: f64 = 99.0;
 /// And with these it is one, if that is all there will be.
@@ -52,16 +55,45 @@ struct Task {
 impl Hunter<'_, '_> {
     /// Runs other orders and each test alone, and decides what is seen there.
     pub(super) fn run_orders(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
-        let count = self.context.settings.orders;
-        if count == 0 {
-            return Ok(());
-        }
+        let (count, until) = match self.context.settings.orders {
+            Orders::None => return Ok(()),
+            Orders::Count(count) => (count, None),
+            Orders::Until(end) => (LEAST_ORDERS, Some(end)),
+        };
         if !self.prey.iter().all(|prey| suite.can_fork(prey.key.session)) {
             let text = "orders were not tried: tests of this suite cannot be run in forks".to_owned();
             self.notices.push(Notice { text, warning: true });
             return Ok(());
         }
-        let mut tried = self.arranged(count);
+        let jobs = self.context.settings.jobs;
+        self.is_solo = jobs == 1;
+        let mut coming = std::iter::once(Order::Original).chain(orders(self.context.settings.seed));
+        let mut tried = Vec::new();
+        let mut wanted = count as usize + 1;
+        while wanted > 0 {
+            let new = coming.by_ref().take(wanted).flat_map(|order| self.arranged(order));
+            let mut new: Vec<Tried> = new.collect();
+            self.try_orders(suite, &mut new)?;
+            tried.extend(new);
+            let goes_on = until.is_some_and(|end| Instant::now() < end) && self.goes_on();
+            wanted = if goes_on { 4 * jobs } else { 0 };
+        }
+        let is_other = |tried: &&Tried| tried.order != Order::Original && !tried.failed.is_empty();
+        self.orders = tried.iter().filter(is_other).count() as u64;
+        self.decide_all(suite, &tried)
+    }
+
+    /// An order of all tests, session by session.
+    fn arranged(&self, order: Order) -> Vec<Tried> {
+        let keys: Vec<TestKey> = self.prey.iter().filter(|prey| !prey.skipped).map(|prey| prey.key).collect();
+        let module = |key: &TestKey| file_of(&self.prey[self.places[key]].name);
+        let sessions = keys.chunk_by(|left, right| left.session == right.session);
+        let arranged = |session| arrange(order, session, module);
+        sessions.map(|session| Tried { order, tests: arranged(session), failed: HashMap::new() }).collect()
+    }
+
+    /// Runs orders side by side, and every test alone that has not been.
+    fn try_orders(&mut self, suite: &mut Suite, tried: &mut [Tried]) -> Result<(), RunnerError> {
         let is_known = |tried: &Tried| {
             let known = |key| self.prey[self.places[key]].together.runs() > 0;
             tried.order == Order::Original && tried.tests.iter().all(known)
@@ -70,34 +102,15 @@ impl Hunter<'_, '_> {
         let mut tasks: VecDeque<Task> = open.map(|tried| tried.up_to(tried.tests.len())).collect();
         let alone = self.prey.iter().filter(|prey| !prey.skipped && prey.alone().runs() == 0);
         tasks.extend(alone.map(|prey| Task { surroundings: Surroundings::Alone, tests: vec![prey.key] }));
-        let jobs = self.context.settings.jobs;
-        self.is_solo = jobs == 1;
         let mut take = |test: TestKey, surroundings: Surroundings, failed: bool| {
-            for tried in &mut tried {
-                if surroundings == Surroundings::After(tried.order) && tried.tests[0].session == test.session
-                {
-                    tried.failed.insert(test, failed);
-                }
+            let is_it = |tried: &&mut Tried| {
+                surroundings == Surroundings::After(tried.order) && tried.tests[0].session == test.session
+            };
+            if let Some(tried) = tried.iter_mut().find(is_it) {
+                tried.failed.insert(test, failed);
             }
         };
-        let mut tasks = Tasks::new(self, tasks, &mut take);
-        suite.fork_many(jobs, &mut tasks)?;
-        let is_other = |tried: &&Tried| tried.order != Order::Original && !tried.failed.is_empty();
-        self.orders = tried.iter().filter(is_other).count() as u64;
-        self.decide_all(suite, &tried)
-    }
-
-    /// The orders to run, session by session.
-    fn arranged(&self, count: u32) -> Vec<Tried> {
-        let keys: Vec<TestKey> = self.prey.iter().filter(|prey| !prey.skipped).map(|prey| prey.key).collect();
-        let module = |key: &TestKey| file_of(&self.prey[self.places[key]].name);
-        let mut tried = Vec::new();
-        for order in std::iter::once(Order::Original).chain(orders(count, self.context.settings.seed)) {
-            for session in keys.chunk_by(|left, right| left.session == right.session) {
-                tried.push(Tried { order, tests: arrange(order, session, module), failed: HashMap::new() });
-            }
-        }
-        tried
+        suite.fork_many(self.context.settings.jobs, &mut Tasks::new(self, tasks, &mut take))
     }
 
     /// Finds out of every test that both passed and failed whether it depends on

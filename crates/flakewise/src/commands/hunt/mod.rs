@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge};
+use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, Orders};
 use flakewise_model::{Attempt, Batch, PastRuns, ReportBatch, ReportId, Run, TestId};
 use flakewise_report::{hunt_json, hunt_text, number};
 use flakewise_runner::{Measured, RunnerCommand, Suite, SuiteOptions, Versions};
@@ -56,7 +56,11 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         hidden: arguments.hidden,
         jobs: side_by_side(arguments.jobs),
         shard: arguments.shard,
-        orders: arguments.orders.unwrap_or(0),
+        orders: match arguments.orders {
+            None => Orders::None,
+            Some(0) => Orders::Until(began + arguments.budget / 3),
+            Some(count) => Orders::Count(count),
+        },
         measured_runs: if arguments.features.is_some() { arguments.measured_runs } else { 0 },
         seed,
     };
