@@ -20,14 +20,19 @@ def seeded():
     """The state of the generator, if somebody has set it since we were imported:
     then drawing alone did not lead to it."""
     state = _get()
-    numbers = state[1][:-1]
-    drawn = _Random()
-    drawn.setstate(_first)
+    return None if drawn(_first, state) else state
+
+
+def drawn(first, last):
+    """Whether drawing alone leads from one state to another."""
+    numbers = last[1][:-1]
+    generator = _Random()
+    generator.setstate(first)
     for _ in range(TURNS):
-        if drawn.getstate()[1][:-1] == numbers:
-            return None
-        drawn.getrandbits(32 * NUMBERS)
-    return state
+        if generator.getstate()[1][:-1] == numbers:
+            return True
+        generator.getrandbits(32 * NUMBERS)
+    return False
 
 
 def restore(state):

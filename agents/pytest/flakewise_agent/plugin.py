@@ -247,6 +247,15 @@ class Agent:
             files = {str(item.path) for item in self.items}
             self.measurer = measure.Measurer(kind, str(self.config.rootpath), files)
 
+    def state(self):
+        """What watches the state that tests leave, if this job is for that."""
+        order = self.job.get("state")
+        if not order:
+            return None
+        from . import state
+
+        return state.State(order, self)
+
     def send_tests(self, names):
         for begin in range(0, max(len(names), 1), 500):
             part = names[begin : begin + 500]
@@ -441,11 +450,16 @@ class Agent:
             if self.observer is not None:
                 # Now, in case the first test takes the process along.
                 self.observer.note_loaded()
+            state = self.state()
             for place, item in enumerate(items):
                 following = items[place + 1] if place + 1 < len(items) else None
+                if state is not None and following is None:
+                    state.before_last()
                 attempt = self.run_again(item, following, job["phase"])
                 while attempt.again:
                     attempt = self.run_again(item, following, "rerun")
+                if state is not None:
+                    state.left(self.index[item]) if following is not None else state.after_last()
             if stays:
                 self.connection.send({"t": "suite_end", "stopped": None, "wanted": True})
                 self.serve_runs()
@@ -694,6 +708,8 @@ class Zygote:
         if job.get("measure"):
             # Not in the child, where it would be part of what is measured.
             from . import measure  # noqa: F401
+        if job.get("state"):
+            from . import state  # noqa: F401
         try:
             child = _fork()
         except OSError as error:

@@ -1,0 +1,293 @@
+"""Files that tests make, change and remove; and how they were before.
+
+What a file held is kept when this process is about to write to it, as Python's
+audit events tell, so nothing is read that nobody touches. What other processes and
+compiled code do shows in a look at all files of the project before and after; such
+a file can be removed again, but not put back.
+"""
+
+import os
+import re
+import shutil
+import stat
+import sys
+import time
+
+from .heap import Change
+
+_getpid, _getcwd, _readlink, _lstat, _scandir = os.getpid, os.getcwd, os.readlink, os.lstat, os.scandir
+_open, _read, _write, _close, _unlink = os.open, os.read, os.write, os.close, os.unlink
+_symlink, _utime, _chmod, _makedirs, _rmtree = os.symlink, os.utime, os.chmod, os.makedirs, shutil.rmtree
+_fsdecode, _join, _normpath, _clock = os.fsdecode, os.path.join, os.path.normpath, time.perf_counter
+
+#: How much is kept of one file, and of all of them.
+FILE_LIMIT = 4 << 20
+TOTAL_LIMIT = 64 << 20
+#: How many files of a project are looked at, and for how long.
+ENTRIES = 50_000
+SECONDS = 2.0
+SKIPPED = frozenset(
+    """.git .hg .svn __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .venv venv node_modules
+    .eggs .coverage""".split()
+)
+ELSEWHERE = ("/dev/", "/proc/", "/sys/")
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+#: Events that name a path to be changed, with the places of paths and of the
+#: folder they are relative to.
+EVENTS = {
+    "os.remove": ((0, 1),),
+    "os.rmdir": ((0, 1),),
+    "os.mkdir": ((0, 2),),
+    "os.rename": ((0, 2), (1, 3)),
+    "os.link": ((1, 3),),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.chmod": ((0, 2),),
+    "sqlite3.connect": ((0, None),),
+}
+#: Names that `tempfile` makes up.
+MADE_UP = re.compile(r"tmp[a-z0-9_]{8}")
+
+
+class Kept:
+    """A path as it was before this process touched it."""
+
+    __slots__ = ("status", "contents", "target")
+
+    def __init__(self, status, contents=None, target=None):
+        self.status, self.contents, self.target = status, contents, target
+
+
+class Files:
+    """Hears of every path that is about to be changed, from now on."""
+
+    def __init__(self, root):
+        self.root = os.path.realpath(root)
+        self._kept = {}
+        self._total = 0
+        self._pid = _getpid()
+        self._busy = False
+        self._listed = self._list()
+        sys.addaudithook(self._hear)
+
+    # What happens
+
+    def _hear(self, event, arguments):
+        if self._busy or _getpid() != self._pid:
+            return
+        try:
+            if event == "open":
+                path, _, flags = arguments
+                if type(flags) is int and flags & WRITING and not isinstance(path, int):
+                    self._keep(path, None)
+            elif event in EVENTS:
+                for place, folder in EVENTS[event]:
+                    above = arguments[folder] if folder is not None and folder < len(arguments) else None
+                    self._keep(arguments[place], above)
+        except Exception:
+            pass
+
+    def _keep(self, path, above):
+        self._busy = True
+        try:
+            path = self._absolute(path, above)
+            if path is None or path in self._kept or self._is_skipped(path):
+                return
+            self._kept[path] = self._look(path)
+        finally:
+            self._busy = False
+
+    def _absolute(self, path, above):
+        if isinstance(path, int):
+            return None
+        path = _fsdecode(path)
+        if path.startswith("/"):
+            return _normpath(path)
+        if not path or path == ":memory:" or path.startswith("file:"):
+            return None
+        folder = _readlink("/proc/self/fd/%d" % above) if type(above) is int and above >= 0 else _getcwd()
+        return _normpath(_join(folder, path))
+
+    def _is_skipped(self, path):
+        if path.startswith(ELSEWHERE) or path.endswith(".pyc"):
+            return True
+        parts = path.split("/")
+        # pytest's own folders, and ours.
+        return any(part in SKIPPED or part.startswith(("pytest-of-", "flakewise-", ".coverage.")) for part in parts)
+
+    def _look(self, path, with_contents=True):
+        try:
+            status = _lstat(path)
+        except OSError:
+            return Kept(None)
+        kept = Kept(status)
+        if stat.S_ISLNK(status.st_mode):
+            kept.target = _readlink(path)
+        elif stat.S_ISREG(status.st_mode) and with_contents and status.st_size <= FILE_LIMIT:
+            if self._total + status.st_size <= TOTAL_LIMIT:
+                kept.contents = read(path)
+                self._total += status.st_size
+        return kept
+
+    # What is otherwise
+
+    def _list(self):
+        """Every file of the project, with what tells whether it changed."""
+        found = {}
+        deadline = _clock() + SECONDS
+        folders = [self.root]
+        while folders and len(found) < ENTRIES and _clock() < deadline:
+            try:
+                with _scandir(folders.pop()) as entries:
+                    listed = list(entries)
+                if any(entry.name == "pyvenv.cfg" for entry in listed):
+                    continue
+                for entry in listed:
+                    if self._is_skipped("/" + entry.name):
+                        continue
+                    status = entry.stat(follow_symlinks=False)
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    found[entry.path] = None if is_folder else (status.st_mtime_ns, status.st_size, status.st_ino)
+                    if is_folder:
+                        folders.append(entry.path)
+            except OSError:
+                continue
+        self._is_complete = not folders
+        return found
+
+    def changes(self):
+        """What is otherwise now, by key. Paths that `tempfile` made up share one."""
+        self._busy = True
+        try:
+            return self._changes()
+        finally:
+            self._busy = False
+
+    def _changes(self):
+        different = {}
+        for path, kept in self._kept.items():
+            what = self._difference(path, kept)
+            if what is not None:
+                different[path] = (what, kept)
+        was_complete, now = self._is_complete, self._list()
+        if was_complete and self._is_complete:
+            for path in self._listed.keys() | now.keys():
+                if path not in self._kept and self._listed.get(path, 0) != now.get(path, 0):
+                    before = path in self._listed
+                    what = ("there", "changed") if before and path in now else ("there", "gone") if before else ("not there", "made")
+                    different[path] = (what, None if before else Kept(None))
+        found = {}
+        for path in sorted(different):
+            (before, after), kept = different[path]
+            if after == "made" and any(above in different and different[above][0][1] == "made" for above in folders_above(path)):
+                continue
+            shown = os.path.relpath(path, self.root) if path.startswith(self.root + "/") else path
+            key = "file:" + MADE_UP.sub("tmp*", shown)
+            undo = self._undo(path, kept) if kept is not None and self._can_undo(kept) else None
+            if key in found:
+                known = found[key]
+                known.undo = both(known.undo, undo)
+                known.ids |= {path}
+            else:
+                found[key] = Change(key, "file", shown, before, after, undo, attribute=path, ids={path})
+        return found
+
+    def _can_undo(self, kept):
+        is_folder = kept.status is not None and stat.S_ISDIR(kept.status.st_mode)
+        return kept.status is None or is_folder or kept.contents is not None or kept.target is not None
+
+    def _difference(self, path, kept):
+        try:
+            status = _lstat(path)
+        except OSError:
+            return None if kept.status is None else ("there", "gone")
+        if kept.status is None:
+            return "not there", "made"
+        if stat.S_IFMT(status.st_mode) != stat.S_IFMT(kept.status.st_mode):
+            return "there", "of another kind"
+        if stat.S_IMODE(status.st_mode) != stat.S_IMODE(kept.status.st_mode):
+            return "mode %o" % stat.S_IMODE(kept.status.st_mode), "mode %o" % stat.S_IMODE(status.st_mode)
+        if stat.S_ISREG(status.st_mode):
+            if kept.contents is not None and status.st_size == len(kept.contents) and read(path) == kept.contents:
+                return None
+            if kept.contents is not None or (status.st_mtime_ns, status.st_size) != (kept.status.st_mtime_ns, kept.status.st_size):
+                return "%d bytes" % kept.status.st_size, "%d bytes, changed" % status.st_size
+        return None
+
+    def _undo(self, path, kept):
+        def undo():
+            self._busy = True
+            try:
+                restore(path, kept)
+            finally:
+                self._busy = False
+
+        return undo
+
+    def restore(self):
+        """Leaves all files as they were: the next fork must find them so."""
+        for change in self.changes().values():
+            if change.undo is not None:
+                try:
+                    change.undo()
+                except Exception:
+                    continue
+
+
+def folders_above(path):
+    while len(path) > 1:
+        path = os.path.dirname(path)
+        yield path
+
+
+def both(one, other):
+    if one is None or other is None:
+        return None
+
+    def run():
+        one()
+        other()
+
+    return run
+
+
+def read(path):
+    descriptor = _open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        parts = []
+        while True:
+            part = _read(descriptor, 1 << 20)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    finally:
+        _close(descriptor)
+
+
+def restore(path, kept):
+    if os.path.isdir(path) and not os.path.islink(path):
+        if kept.status is not None and stat.S_ISDIR(kept.status.st_mode):
+            _chmod(path, stat.S_IMODE(kept.status.st_mode))
+            return
+        _rmtree(path)
+    elif kept.status is None or kept.target is not None:
+        if os.path.lexists(path):
+            _unlink(path)
+    if kept.status is None:
+        return
+    _makedirs(os.path.dirname(path), exist_ok=True)
+    if kept.target is not None:
+        _symlink(kept.target, path)
+        return
+    if stat.S_ISDIR(kept.status.st_mode):
+        _makedirs(path, exist_ok=True)
+    else:
+        descriptor = _open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            data = kept.contents
+            while data:
+                data = data[_write(descriptor, data) :]
+        finally:
+            _close(descriptor)
+        _utime(path, ns=(kept.status.st_atime_ns, kept.status.st_mtime_ns))
+    _chmod(path, stat.S_IMODE(kept.status.st_mode))

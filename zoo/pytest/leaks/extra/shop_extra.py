@@ -1,0 +1,1 @@
+"""Found only where `sys.path` says so."""

@@ -1,0 +1,1 @@
+"""Imported by one test only."""
