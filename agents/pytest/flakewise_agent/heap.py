@@ -63,11 +63,27 @@ ROUTINES = (
 )
 MISSING = type("Missing", (), {"__slots__": ()})()
 
-_type_dict = type.__dict__["__dict__"].__get__
-_type_mro = type.__dict__["__mro__"].__get__
+_type_names = type.__dict__["__dict__"].__get__
+_type_bases = type.__dict__["__mro__"].__get__
 _type_name = type.__dict__["__name__"].__get__
-_module_dict = types.ModuleType.__dict__["__dict__"].__get__
+_module_names = types.ModuleType.__dict__["__dict__"].__get__
 _Cache = functools._lru_cache_wrapper
+
+
+def _module_dict(module):
+    # One that was made but never begun has none.
+    names = _module_names(module)
+    return {} if names is None else names
+
+
+def _type_dict(kind):
+    # Nor has a built-in type that nobody has used.
+    names = _type_names(kind)
+    return {} if names is None else names
+
+
+def _type_mro(kind):
+    return _type_bases(kind) or ()
 
 
 class Change:

@@ -145,21 +145,21 @@ class Reads:
         if event in ("open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir", "sqlite3.connect"):
             path = arguments[0]
             if not isinstance(path, int):
-                self._touched("." if path is None else path)
+                self._touched("." if path is None else path, event in ("os.listdir", "os.scandir"))
 
-    def _touched(self, path):
+    def _touched(self, path, is_listed=False):
         self._busy = True
         try:
             path = _fsdecode(path)
             if not path.startswith("/"):
-                if self._has_folder:
+                if self._has_folder and self._found.get("cwd", (None,))[0] is None:
                     self._note("cwd", *self._place())
                 path = _join(_getcwd(), path)
             path = _normpath(path)
             key = self._paths.get(path)
-            if key is None:
-                key = next((key for changed, key in self._paths.items() if os.path.dirname(changed) == path or path.startswith(changed + "/")), None)
-            if key is not None:
+            if key is None and is_listed:
+                key = next((key for changed, key in self._paths.items() if os.path.dirname(changed) == path), None)
+            if key is not None and self._found.get(key, (None,))[0] is None:
                 self._note(key, *self._place())
         except Exception:
             pass

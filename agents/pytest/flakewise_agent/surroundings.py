@@ -30,7 +30,7 @@ _data = os.environ._data
 #: What pytest keeps there.
 OWN_VARIABLES = frozenset((b"PYTEST_CURRENT_TEST", b"PYTEST_VERSION"))
 #: What the runner imports when it first needs it.
-LAZILY_IMPORTED = ("difflib", "pprint", "bdb", "pdb", "cmd", "code", "codeop", "pygments", "pydoc", "doctest", "getpass", "pwd", "grp", "tempfile", "shutil")
+LAZILY_IMPORTED = ("difflib", "pprint", "bdb", "pdb", "cmd", "code", "codeop", "pygments", "pydoc", "doctest", "getpass", "pwd", "grp", "tempfile", "shutil", "_bootlocale")
 
 
 class Part:

@@ -22,6 +22,7 @@ use crate::hunt::Collect;
 use crate::minimise::minimise;
 use crate::name::file_of;
 use crate::order::{arrange, orders};
+use crate::shared::shared;
 
 /// What to look for.
 #[derive(Clone, Debug)]
@@ -239,6 +240,7 @@ impl Search<'_, '_> {
             return Ok((CulpritAnswer::NoDifference { orders }, Vec::new()));
         }
         let mut culprits = vec![first];
+        culprits[0].shared = shared(self.suite, &needed, self.victim, self.fails_alone, self.tries)?;
         let mut cleaners = Vec::new();
         if self.context.settings.exhaustive {
             for test in self.all_that_differ(&needed)? {
@@ -343,7 +345,7 @@ impl Search<'_, '_> {
             }
         }
         let tests = needed.iter().map(|test| named(self.suite, *test)).collect();
-        Ok(Culprit { tests, forks, fresh, confidence })
+        Ok(Culprit { tests, forks, fresh, confidence, shared: Vec::new() })
     }
 
     /// Every other test that does it by itself, apart from one that is known.

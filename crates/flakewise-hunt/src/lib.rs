@@ -19,6 +19,7 @@ mod order;
 mod plan;
 mod prior;
 mod shard;
+mod shared;
 mod survival;
 
 pub use answers::Answers;
@@ -27,3 +28,4 @@ pub use fit::Known;
 pub use hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, Orders, hunt};
 pub use plan::{Candidate, Planner};
 pub use prior::Prior;
+pub use shared::shared;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Notice, Probability, Run, Tally, TestId};
+use crate::{Notice, Probability, Run, SharedState, Tally, TestId};
 
 /// What makes a test end otherwise than alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,4 +106,6 @@ pub struct Culprit {
     /// The chance that the test ends otherwise after them than alone, by what
     /// was seen in forks.
     pub confidence: Probability,
+    /// What they leave that makes the difference, if that was looked for and seen.
+    pub shared: Vec<SharedState>,
 }

@@ -18,6 +18,7 @@ mod past;
 mod probability;
 mod rows;
 mod run;
+mod state;
 mod test_id;
 mod triage;
 mod variant;
@@ -41,6 +42,7 @@ pub use past::{OutcomesAt, PastFailures, PastRuns, Tally};
 pub use probability::{Interval, Probability};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};
+pub use state::{SharedState, StateChange, StateKind};
 pub use test_id::{TestId, TestIdBuilder, TestIdError};
 pub use triage::{
     AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, FailureVerdict, FlakyKind,

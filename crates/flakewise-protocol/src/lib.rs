@@ -42,8 +42,8 @@ mod message;
 
 pub use frame::{FrameError, FrameReader, LINE_LIMIT, write_message};
 pub use message::{
-    AgentPhase, CoveredFileMessage, Hello, Job, Measure, MeasuredMessage, Role, TestEnding,
-    TestFailureMessage, ToAgent, ToHost, TrailEntry,
+    AgentPhase, CoveredFileMessage, Hello, Job, Measure, MeasuredMessage, Role, StateChangeMessage,
+    StateOrder, TestEnding, TestFailureMessage, ToAgent, ToHost, TrailEntry,
 };
 
 /// The version we speak.

@@ -113,6 +113,19 @@ pub enum ToHost {
     },
     /// How a test behaved; told before its end.
     Measured(Box<MeasuredMessage>),
+    /// What the tests before the last one left otherwise than it was before the
+    /// first; told before the last one begins.
+    State {
+        /// What is otherwise.
+        changes: Vec<StateChangeMessage>,
+        /// Whether that is all.
+        complete: bool,
+    },
+    /// Which of these changes the last test read.
+    StateRead {
+        /// Keys of changes, each with a file and a line if they are known.
+        reads: Vec<(String, Option<String>, Option<u32>)>,
+    },
     /// The trail of what this process depends on is complete.
     Observed {
         /// How many entries it has.
@@ -277,6 +290,25 @@ pub struct MeasuredMessage {
     pub files: Option<Vec<CoveredFileMessage>>,
 }
 
+/// Something that is otherwise after a test than before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct StateChangeMessage {
+    /// A name that is the same in every process.
+    pub key: String,
+    /// What kind of state.
+    pub kind: String,
+    /// For people.
+    pub name: String,
+    /// What it was, in few words.
+    pub before: String,
+    /// What it became.
+    pub after: String,
+    /// Whether it can be undone.
+    pub can_undo: bool,
+    /// The test after which it was so, by number.
+    pub left_by: u32,
+}
+
 /// The lines executed of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct CoveredFileMessage {
@@ -296,6 +328,15 @@ pub enum Measure {
     Counters,
     /// Also executed lines, threads and children, which makes tests slower.
     Everything,
+}
+
+/// What to do about the state that tests leave for the last one of a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StateOrder {
+    /// Keys of changes to undo before the last test.
+    pub undo: Vec<String>,
+    /// Whether to watch which changes the last test reads.
+    pub reads: bool,
 }
 
 /// One entry of a trail: what a process was seen to depend on. A trail is a file
@@ -374,6 +415,9 @@ pub struct Job {
     /// What to measure of each test.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
+    /// Whether to look at the state that tests leave for the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateOrder>,
     /// Whether to run each test in a fork and leave a trail for each, named by
     /// the test's number after a dot.
     pub each: bool,

@@ -9,12 +9,17 @@ use tempfile::TempDir;
 use crate::{RunnerError, guard};
 
 /// The pytest agent's files.
-const PYTEST: [(&str, &str); 6] = [
+const PYTEST: [(&str, &str); 11] = [
     ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
     ("chance.py", include_str!("../../../agents/pytest/flakewise_agent/chance.py")),
+    ("files.py", include_str!("../../../agents/pytest/flakewise_agent/files.py")),
+    ("heap.py", include_str!("../../../agents/pytest/flakewise_agent/heap.py")),
     ("measure.py", include_str!("../../../agents/pytest/flakewise_agent/measure.py")),
     ("observe.py", include_str!("../../../agents/pytest/flakewise_agent/observe.py")),
     ("plugin.py", include_str!("../../../agents/pytest/flakewise_agent/plugin.py")),
+    ("reads.py", include_str!("../../../agents/pytest/flakewise_agent/reads.py")),
+    ("state.py", include_str!("../../../agents/pytest/flakewise_agent/state.py")),
+    ("surroundings.py", include_str!("../../../agents/pytest/flakewise_agent/surroundings.py")),
     ("wire.py", include_str!("../../../agents/pytest/flakewise_agent/wire.py")),
 ];
 

@@ -10,6 +10,7 @@ use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent, ToHost};
 
 use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
+use crate::state::Seen;
 use crate::suite::{Director, NothingAgain, Suite, TICK};
 use crate::{RunnerError, processes};
 
@@ -59,6 +60,8 @@ pub(crate) struct JobState {
     pub(crate) observed: Option<(u64, bool)>,
     /// How the last test behaved, if that was asked for.
     pub(crate) measured: Option<Box<MeasuredMessage>>,
+    /// What the tests before the last one left, if that was asked for.
+    pub(crate) seen: Option<Seen>,
     pub(crate) end: Option<JobEnd>,
     /// Whether it runs many tests, and may take its time.
     pub(crate) patient: bool,
@@ -292,6 +295,18 @@ impl Suite {
                 let job = self.peers[place].job;
                 if let Some(state) = self.jobs.get_mut(&job) {
                     state.measured = Some(message);
+                }
+            }
+            ToHost::State { changes, .. } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.seen = Some(Seen { changes, reads: Vec::new() });
+                }
+            }
+            ToHost::StateRead { reads } => {
+                let job = self.peers[place].job;
+                if let Some(seen) = self.jobs.get_mut(&job).and_then(|state| state.seen.as_mut()) {
+                    seen.reads = reads;
                 }
             }
             ToHost::Trouble { text } => {
