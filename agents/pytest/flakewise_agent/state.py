@@ -5,6 +5,9 @@ last test runs, so that it shows whether that is what they share.
 
 from . import files, heap, reads, surroundings
 
+# By the process that forks, so that it is part of no test.
+surroundings.prepare()
+
 #: So many changes are told; more help nobody.
 CHANGES = 300
 #: In which order changes are undone: modules before what is in them, variables
@@ -24,7 +27,6 @@ class State:
         self._left_by = {}
         self._changes = []
         self._reads = None
-        surroundings.prepare()
         self._tiers = heap.Tiers(self._root)
         self._files = files.Files(self._root)
         self._heap = heap.Heap(self._tiers, self._test_files)
