@@ -1,8 +1,9 @@
 //! What a search for culprits found, for machines.
 
-use flakewise_model::{CulpritAnswer, CulpritReport, NamedTest, Tally};
+use flakewise_model::{CulpritAnswer, CulpritReport, NamedTest, SharedState, Tally};
 use serde::Serialize;
 
+use super::shared::{remedy, sentence};
 use super::text::reproduce;
 use crate::json::{FORMAT, render, time};
 
@@ -36,6 +37,7 @@ pub fn culprit_json(report: &CulpritReport) -> String {
                 confidence: culprit.confidence.get(),
                 proved: report.is_proved(culprit),
                 reproduce: reproduce(report, culprit),
+                shared: culprit.shared.iter().map(|state| SharedForm::new(report, state)).collect(),
             })
             .collect(),
         cleaners: report.cleaners.iter().map(NameSummary::from).collect(),
@@ -79,6 +81,47 @@ struct CulpritForm<'a> {
     confidence: f64,
     proved: bool,
     reproduce: String,
+    shared: Vec<SharedForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct SharedForm<'a> {
+    key: &'a str,
+    kind: &'static str,
+    name: &'a str,
+    before: &'a str,
+    after: &'a str,
+    left_by: NameSummary<'a>,
+    read: bool,
+    read_at: Option<PlaceForm<'a>>,
+    proved: bool,
+    text: String,
+    remedy: String,
+}
+
+#[derive(Serialize)]
+struct PlaceForm<'a> {
+    file: &'a str,
+    line: u32,
+}
+
+impl<'a> SharedForm<'a> {
+    fn new(report: &CulpritReport, state: &'a SharedState) -> Self {
+        let change = &state.change;
+        Self {
+            key: &change.key,
+            kind: change.kind.name(),
+            name: &change.name,
+            before: &change.before,
+            after: &change.after,
+            left_by: NameSummary::from(&state.left_by),
+            read: state.is_read,
+            read_at: state.read_at.as_ref().map(|(file, line)| PlaceForm { file, line: *line }),
+            proved: state.is_proved,
+            text: sentence(report, state),
+            remedy: remedy(report, state),
+        }
+    }
 }
 
 #[derive(Serialize)]

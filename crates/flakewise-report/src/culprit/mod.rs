@@ -1,6 +1,7 @@
 //! Which tests another test depends on.
 
 mod json;
+mod shared;
 mod text;
 
 pub use json::culprit_json;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, Tally, shell_word};
 
+use super::shared::{remedy, sentence};
 use crate::run::name_of;
 use crate::style::{BOLD, GOOD, HINT, WARNING, notice_line, styled};
 use crate::words::{clean, count, duration, number, plural, sureness};
@@ -12,6 +13,8 @@ use crate::words::{clean, count, duration, number, plural, sureness};
 const FULL: usize = 3;
 /// Culprits listed at all.
 const LISTED: usize = 50;
+/// Things they share that are told.
+const SHARED: usize = 5;
 const INDENT: &str = "       ";
 
 /// Which tests a test depends on, how often that showed, and a command that
@@ -51,6 +54,9 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
     let culprits = report.answer.culprits();
     for (place, culprit) in culprits.iter().take(LISTED).enumerate() {
         write_culprit(out, report, culprit, place < FULL)?;
+        if place == 0 {
+            write_shared(out, report, culprit)?;
+        }
     }
     if culprits.len() > LISTED {
         writeln!(out, "and {} more", number((culprits.len() - LISTED) as u64))?;
@@ -104,6 +110,32 @@ fn write_culprit(
         times(culprit.fresh)
     )?;
     writeln!(out, "{INDENT}{} {}", styled(HINT, "reproduce:"), reproduce(report, culprit))
+}
+
+/// What they share, how sure that is, and what to do about it.
+fn write_shared(out: &mut String, report: &CulpritReport, culprit: &Culprit) -> std::fmt::Result {
+    let label = |word: &str| styled(HINT, format!("{word}:"));
+    for state in culprit.shared.iter().take(SHARED) {
+        writeln!(out, "{INDENT}{} {}", label("why"), sentence(report, state))?;
+    }
+    let verb =
+        if matches!(report.answer, CulpritAnswer::Victim(_)) { "passes" } else { "fails as it does alone" };
+    match &culprit.shared[..] {
+        [] => return writeln!(out, "{INDENT}{} what they share could not be seen", label("why")),
+        [state, ..] if !state.is_proved => {
+            writeln!(
+                out,
+                "{INDENT}{} likely, not proved: undoing it is not possible or not enough",
+                label("proof")
+            )?;
+        }
+        [_] => writeln!(out, "{INDENT}{} once that is undone, it {verb}", label("proof"))?,
+        [..] => writeln!(out, "{INDENT}{} once these are undone, it {verb}", label("proof"))?,
+    }
+    for state in culprit.shared.iter().take(SHARED) {
+        writeln!(out, "{INDENT}{} {}", label("remedy"), remedy(report, state))?;
+    }
+    Ok(())
 }
 
 /// A plain command that runs the culprits and then the test.

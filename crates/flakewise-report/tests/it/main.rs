@@ -1,5 +1,6 @@
 //! What is said about a run, in every form.
 
+mod culprit;
 mod github;
 mod gitlab;
 mod json;
