@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use flakewise_model::{
-    Culprit, CulpritAnswer, CulpritReport, NamedTest, SharedState, StateChange, StateKind, Tally, TestId,
+    Culprit, CulpritAnswer, CulpritReport, NamedTest, Probability, SharedState, StateChange, StateKind,
+    Tally, TestId,
 };
 use flakewise_report::{culprit_json, culprit_text};
 
@@ -36,7 +37,8 @@ fn report(fails_alone: bool, shared: Vec<SharedState>) -> CulpritReport {
     let (alone, after) = (Tally { passed: 10, failed: 0 }, Tally { passed: 0, failed: 10 });
     let (alone, after) = if fails_alone { (after, alone) } else { (alone, after) };
     let tests = vec![named("tests/test_login.py", "test_login")];
-    let culprits = vec![Culprit { tests, forks: after, fresh: after, shared }];
+    let culprits =
+        vec![Culprit { tests, forks: after, fresh: after, confidence: Probability::clamped(0.999), shared }];
     let usual = sample::green();
     CulpritReport {
         run: usual.run,
@@ -48,6 +50,8 @@ fn report(fails_alone: bool, shared: Vec<SharedState>) -> CulpritReport {
         cleaners: Vec::new(),
         exhaustive: true,
         forks: 42,
+        known: 0,
+        first_proof: None,
         duration: Duration::from_secs(2),
         notices: Vec::new(),
     }
