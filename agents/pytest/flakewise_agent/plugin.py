@@ -565,8 +565,16 @@ class Main(Agent):
         self.send_tests(self.take_items(session))
         reason = self.fork_zygote()
         root = wire.text(session.config.rootpath)
+        named = [wire.text(path, 4096) for path in getattr(option, "file_or_dir", None) or ()]
         self.connection.send(
-            {"t": "ready", "forks": reason is None, "reason": reason, "root": root, "seeds": self.seeds()}
+            {
+                "t": "ready",
+                "forks": reason is None,
+                "reason": reason,
+                "root": root,
+                "seeds": self.seeds(),
+                "named": named[:1000],
+            }
         )
         answer = self.connection.receive()
         if answer is not None and answer["t"] == "finish":

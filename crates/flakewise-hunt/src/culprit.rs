@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Culprit, CulpritAnswer, CulpritReport, NamedTest, Notice, Probability, Run, Tally, TestId,
+    Culprit, CulpritAnswer, CulpritReport, FindingId, FindingKind, NamedTest, Notice, Probability, Run,
+    Tally, TestId,
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 
@@ -153,6 +154,7 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
     let Search { suite, context, alone, forks, notices, first_proof, .. } = search;
     Ok(CulpritReport {
         run,
+        plain: suite.plain_command(victim.session, &context.command),
         command: context.command.clone(),
         seed: context.settings.seed,
         test: named(suite, victim),
@@ -168,13 +170,20 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
     })
 }
 
-/// The test of this name: exactly, or the only one whose name ends so.
-fn find(suite: &Suite, name: &str) -> Result<TestKey, CulpritError> {
+/// The test of this name: its runner's name, its id or the id of a finding about
+/// it; else the only one whose name ends so.
+pub(crate) fn find(suite: &Suite, name: &str) -> Result<TestKey, CulpritError> {
     let tests = suite.tests();
     if tests.is_empty() {
         return Err(RunnerError::NoTests.into());
     }
     if let Some(test) = tests.iter().find(|test| suite.name(**test) == name) {
+        return Ok(*test);
+    }
+    let is_it = |id: &TestId| {
+        id.as_str() == name || FindingKind::ALL.iter().any(|kind| FindingId::of(*kind, id).as_str() == name)
+    };
+    if let Some(test) = tests.iter().find(|test| is_it(&suite.test_id(**test))) {
         return Ok(*test);
     }
     let ends = |test: &&TestKey| {

@@ -12,6 +12,8 @@ pub struct CulpritReport {
     pub run: Arc<Run>,
     /// The command that runs the tests, as given.
     pub command: Vec<String>,
+    /// The same without what it names to be run, so that tests can be added.
+    pub plain: Vec<String>,
     /// The seed all randomness of ours came from.
     pub seed: u64,
     /// The test that was asked about.

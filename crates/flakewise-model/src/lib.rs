@@ -16,6 +16,7 @@ mod hunt;
 mod outcome;
 mod past;
 mod probability;
+mod reproduce;
 mod rows;
 mod run;
 mod state;
@@ -40,6 +41,7 @@ pub use hunt::{
 pub use outcome::{Outcome, UnknownName};
 pub use past::{OutcomesAt, PastFailures, PastRuns, Tally};
 pub use probability::{Interval, Probability};
+pub use reproduce::{ReproduceReport, Way};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};
 pub use state::{SharedState, StateChange, StateKind};

@@ -50,6 +50,9 @@ pub enum ToHost {
         /// Seeds that plugins drew, by option.
         #[serde(default)]
         seeds: BTreeMap<String, String>,
+        /// Files, folders and tests that were named on the command line.
+        #[serde(default)]
+        named: Vec<String>,
     },
     /// A test begins.
     Start {

@@ -20,7 +20,7 @@ mod text;
 mod words;
 mod workflow;
 
-pub use culprit::{culprit_json, culprit_text};
+pub use culprit::{culprit_json, culprit_text, reproduce_json, reproduce_text};
 pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;

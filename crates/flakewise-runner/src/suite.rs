@@ -109,6 +109,8 @@ pub(crate) struct Session {
     pub(crate) zygote: Option<usize>,
     pub(crate) forks: bool,
     pub(crate) seeds: BTreeMap<String, String>,
+    /// What the command line names to be run.
+    named: Vec<String>,
     /// Whether the suite may not be continued: it ended, or somebody wished so.
     pub(crate) over: bool,
     /// How many processes were made for it.
@@ -322,6 +324,25 @@ impl Suite {
         &self.sessions[session as usize].hello.argv
     }
 
+    /// The command as somebody would type it to run tests of their own choice in
+    /// the order they are named: without what it names, and without plugins that
+    /// shuffle.
+    pub fn plain_command(&self, session: u32, given: &[String]) -> Vec<String> {
+        let session = &self.sessions[session as usize];
+        let mut words = if self.run.direct { given.to_vec() } else { session.hello.argv.clone() };
+        for named in session.named.iter().rev() {
+            if let Some(place) = words.iter().rposition(|word| word == named) {
+                words.remove(place);
+            }
+        }
+        for (seed, plugin) in [("randomly_seed", "no:randomly"), ("random_order_seed", "no:random_order")] {
+            if session.seeds.contains_key(seed) {
+                words.extend(["-p".to_owned(), plugin.to_owned()]);
+            }
+        }
+        words
+    }
+
     /// Whether tests of a session can be run in forks.
     pub fn can_fork(&self, session: u32) -> bool {
         let session = &self.sessions[session as usize];
@@ -433,6 +454,7 @@ impl Suite {
                     zygote: None,
                     forks: false,
                     seeds: BTreeMap::new(),
+                    named: Vec::new(),
                     over: false,
                     workers: 0,
                 });
@@ -501,10 +523,11 @@ impl Suite {
                     job.names.extend(ids);
                 }
             }
-            ToHost::Ready { forks, reason, root, seeds } => {
+            ToHost::Ready { forks, reason, root, seeds, named } => {
                 let number = peer.session;
                 if let Some(session) = self.sessions.get_mut(session) {
                     (session.forks, session.root, session.seeds) = (forks, root, seeds);
+                    session.named = named;
                     if let Some(reason) = reason {
                         let text = format!("tests run again in new processes instead of forks: {reason}");
                         self.run.notices.push(RunnerNotice { text, warning: false });

@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     Hunt(Box<HuntArguments>),
     Culprit(CulpritArguments),
+    Reproduce(ReproduceArguments),
     Ingest(IngestArguments),
     Predict(PredictArguments),
     Train(TrainArguments),
@@ -298,17 +299,41 @@ pub(crate) struct HuntArguments {
         flakewise culprit --all tests/test_cart.py::test_total -- python -m pytest tests"
 )]
 pub(crate) struct CulpritArguments {
-    /// The test, as your runner names it, or the end of that name
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
+
+    /// Try every other test, and look for tests that clean up in between
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Find the shortest command that makes a test fail",
+    long_about = "Find the shortest command that makes a test fail.\n\n\
+        Takes a finding of `run`, `hunt` or `report` by its id, or a test. Looks for what it\n\
+        takes to fail: nothing, other tests before it, or a hash seed. What works is run in\n\
+        new processes to see how often, and told as a plain command, or as a loop around one\n\
+        that almost surely fails once.",
+    after_help = "Examples:\n  \
+        flakewise reproduce 7f3a91c2 -- pytest\n  \
+        flakewise reproduce test_total -- python -m pytest tests"
+)]
+pub(crate) struct ReproduceArguments {
+    #[command(flatten)]
+    pub(crate) search: SearchArguments,
+}
+
+/// A test to look into, and how.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArguments {
+    /// The test: the id of a finding, your runner's name for it, or the end of that name
     #[arg(value_name = "TEST")]
     pub(crate) test: String,
 
     /// The command that runs the tests, after `--`
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
-
-    /// Try every other test, and look for tests that clean up in between
-    #[arg(long)]
-    pub(crate) all: bool,
 
     /// Forks to run side by side; as many as there are cores by default
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

@@ -125,7 +125,7 @@ impl<'a> SharedForm<'a> {
 }
 
 #[derive(Serialize)]
-struct NameSummary<'a> {
+pub(super) struct NameSummary<'a> {
     test: String,
     name: &'a str,
 }
@@ -137,7 +137,7 @@ impl<'a> From<&'a NamedTest> for NameSummary<'a> {
 }
 
 #[derive(Serialize)]
-struct TallySummary {
+pub(super) struct TallySummary {
     passed: u64,
     failed: u64,
 }

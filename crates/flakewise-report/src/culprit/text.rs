@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, Tally, shell_word};
+use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, NamedTest, Tally, shell_word};
 
 use super::shared::{remedy, sentence};
 use crate::run::name_of;
@@ -140,13 +140,18 @@ fn write_shared(out: &mut String, report: &CulpritReport, culprit: &Culprit) -> 
 
 /// A plain command that runs the culprits and then the test.
 pub(super) fn reproduce(report: &CulpritReport, culprit: &Culprit) -> String {
-    let is_module = report.command.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "pytest");
-    let mut words = vec![if is_module { "python -m pytest" } else { "pytest" }.to_owned()];
-    words.extend(culprit.tests.iter().chain([&report.test]).map(|test| shell_word(&clean(&test.name))));
+    plain(report, &culprit.tests)
+}
+
+/// A plain command that runs some tests and then the one that was asked about.
+pub(super) fn plain(report: &CulpritReport, before: &[NamedTest]) -> String {
+    let names = before.iter().chain([&report.test]).map(|test| test.name.as_str());
+    let words: Vec<String> =
+        report.plain.iter().map(String::as_str).chain(names).map(|word| shell_word(&clean(word))).collect();
     words.join(" ")
 }
 
-fn alone(tally: Tally) -> String {
+pub(super) fn alone(tally: Tally) -> String {
     let runs = count(tally.runs(), "time");
     match (tally.passed, tally.failed) {
         (0, _) => format!("failed all {runs} it ran alone"),

@@ -43,6 +43,7 @@ fn report(fails_alone: bool, shared: Vec<SharedState>) -> CulpritReport {
     CulpritReport {
         run: usual.run,
         command: vec!["pytest".to_owned()],
+        plain: vec!["pytest".to_owned()],
         seed: 7,
         test: named("tests/test_cart.py", "test_total"),
         alone,

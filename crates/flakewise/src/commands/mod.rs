@@ -10,7 +10,9 @@ mod maintain;
 mod predict;
 #[cfg(feature = "history")]
 mod report;
+mod reproduce;
 mod run;
+mod search;
 #[cfg(feature = "history")]
 mod show;
 #[cfg(feature = "history")]
@@ -25,7 +27,7 @@ use crate::printer::Printer;
 /// Runs one command.
 pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::ExitCode, ExpectedError> {
     // Whoever runs other people's tests must not leave them behind.
-    if matches!(command, Command::Run(_) | Command::Hunt(_) | Command::Culprit(_))
+    if matches!(command, Command::Run(_) | Command::Hunt(_) | Command::Culprit(_) | Command::Reproduce(_))
         && let Some(code) = flakewise_runner::guard()
     {
         return Ok(code);
@@ -34,6 +36,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         Command::Run(arguments) => return run::run(&arguments, printer),
         Command::Hunt(arguments) => hunt::hunt(&arguments, printer),
         Command::Culprit(arguments) => culprit::culprit(&arguments, printer),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments, printer),
         Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         Command::Predict(arguments) => predict::predict(&arguments, printer),

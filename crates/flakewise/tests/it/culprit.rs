@@ -53,6 +53,9 @@ def test_cleans():
 
 def test_alternates():
     assert turn('alternates') % 2
+
+def test_sets():
+    assert list({'a', 'b', 'c', 'd'})[0] != 'a'
 ";
 
 struct Project {
@@ -67,10 +70,10 @@ impl Project {
         project
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = self.context.command();
         command
-            .args(["culprit", "--format", "json"])
+            .args([name, "--format", "json"])
             .args(arguments)
             .args(["--", &python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"])
             .env("STATE", self.state.path());
@@ -78,7 +81,7 @@ impl Project {
     }
 
     fn ask(&self, arguments: &[&str]) -> flakewise_testkit::Output {
-        self.context.finish(&mut self.command(arguments))
+        self.context.finish(&mut self.command("culprit", arguments))
     }
 
     /// Lines that a search under way has written down.
@@ -109,11 +112,11 @@ fn a_chain_of_three_is_found_and_what_cleans_up() {
     assert_eq!(names(&culprits[0]["tests"]), ["test_first", "test_second", "test_third"]);
     assert_eq!((&culprits[0]["forks"]["failed"], &culprits[0]["forks"]["passed"]), (&10.into(), &0.into()));
     assert_eq!(culprits[0]["proved"], true);
-    assert_eq!(
-        culprits[0]["reproduce"],
-        "python -m pytest test_it.py::test_first test_it.py::test_second test_it.py::test_third \
-         test_it.py::test_victim_of_three"
-    );
+    // The command as it was given, but for the file it names.
+    let chain = "test_it.py::test_first test_it.py::test_second test_it.py::test_third \
+                 test_it.py::test_victim_of_three";
+    let command = format!("{} -m pytest -q -p no:cacheprovider {chain}", python());
+    assert_eq!(culprits[0]["reproduce"], command);
     assert_eq!(names(&report["cleaners"]), ["test_cleans"]);
 }
 
@@ -156,7 +159,7 @@ fn a_search_that_is_killed_goes_on_where_it_was() {
     let project = Project::new();
     let arguments = ["--all", "test_victim_of_three"];
     let quiet = |command: &mut Command| command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut first = quiet(&mut project.command(&arguments)).expect("the binary starts");
+    let mut first = quiet(&mut project.command("culprit", &arguments)).expect("the binary starts");
     let deadline = Instant::now() + Duration::from_mins(2);
     while project.answers() < 30 {
         assert!(Instant::now() < deadline, "no answers are written down");
@@ -171,4 +174,43 @@ fn a_search_that_is_killed_goes_on_where_it_was() {
     assert_eq!(names(&report["cleaners"]), ["test_cleans"]);
     assert_eq!(project.answers(), 0, "it is over, so there is nothing to go on with");
     assert_eq!(project.report(&arguments)["known_answers"], 0);
+}
+
+/// Runs the printed command by itself, without us: how often it fails.
+fn failures_of(project: &Project, command: &str, runs: usize) -> usize {
+    let once = || {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(project.context.path()).env("STATE", project.state.path());
+        let output = shell.stdin(Stdio::null()).output().expect("a shell");
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+        usize::from(!output.status.success())
+    };
+    (0..runs).map(|_| once()).sum()
+}
+
+#[test]
+fn what_makes_a_test_fail_is_a_plain_command_with_its_chance() {
+    let project = Project::new();
+    let reproduce = |test: &str| -> Value {
+        let output = project.context.finish(&mut project.command("reproduce", &["--seed", "7", test]));
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let report: Value = serde_json::from_str(&output.stdout).expect("a document");
+        report["reproduced"].clone()
+    };
+    let text = |way: &Value, what: &str| way[what].as_str().expect("a text").to_owned();
+    let chain = reproduce("test_victim_of_three");
+    assert_eq!((&chain["chance"], &chain["repeats"]), (&1.0.into(), &1.into()));
+    assert_eq!(names(&chain["before"]), ["test_first", "test_second", "test_third"]);
+    assert_eq!(failures_of(&project, &text(&chain, "command"), 2), 2);
+    // It fails every other time.
+    let alone = reproduce("test_alternates");
+    assert_eq!(names(&alone["before"]), [""; 0]);
+    assert!((alone["chance"].as_f64().expect("a number") - 0.5).abs() < 0.01, "{alone}");
+    assert_eq!(alone["repeats"], 5);
+    assert_eq!(failures_of(&project, &text(&alone, "command"), 2), 1);
+    // By the id of a finding, and by a hash seed.
+    let id = flakewise_model::TestId::builder("pytest", "test_it.py").finish("test_sets", None);
+    let id = flakewise_model::FindingId::of(flakewise_model::FindingKind::FoundByHunt, &id);
+    let sets = reproduce(id.as_str());
+    assert_eq!(failures_of(&project, &text(&sets, "command"), 2), 2, "{sets}");
 }

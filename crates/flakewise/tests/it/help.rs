@@ -25,8 +25,21 @@ fn a_wrong_flag_is_answered_with_the_right_one() {
 }
 
 /// All commands, as `--help` lists them.
-const COMMANDS: [&str; 12] =
-    ["", "run", "hunt", "culprit", "ingest", "predict", "train", "eval", "report", "show", "sql", "maintain"];
+const COMMANDS: [&str; 13] = [
+    "",
+    "run",
+    "hunt",
+    "culprit",
+    "reproduce",
+    "ingest",
+    "predict",
+    "train",
+    "eval",
+    "report",
+    "show",
+    "sql",
+    "maintain",
+];
 
 /// The book's page of commands is what the binary says. `FLAKEWISE_UPDATE=1`
 /// writes it anew.

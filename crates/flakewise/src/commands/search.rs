@@ -1,0 +1,151 @@
+//! A search for what a test depends on, for `culprit` and `reproduce`.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use flakewise_hunt::{Answers, CulpritContext, CulpritError, CulpritProgress, CulpritSettings};
+use flakewise_model::TestId;
+use flakewise_report::number;
+use flakewise_runner::{RunnerCommand, RunnerError, Suite, SuiteOptions, Versions};
+use indicatif::ProgressBar;
+
+use super::run::hash_seed;
+use super::side_by_side;
+use crate::args::{ContextArguments, SearchArguments, SummaryFormat};
+#[cfg(feature = "history")]
+use crate::context::project;
+use crate::context::{Ci, Context, Git, on_ci, variable};
+use crate::error::ExpectedError;
+use crate::printer::Printer;
+use crate::repository::Repository;
+
+/// Where searches under way are remembered.
+const FOLDER: &str = ".flakewise/culprit";
+/// Folders that are not the project's own code.
+const SKIPPED: [&str; 6] = [".git", ".flakewise", "node_modules", ".venv", ".tox", "__pycache__"];
+/// Files that make tests do what they do.
+const CODE: [&str; 4] = ["py", "toml", "ini", "cfg"];
+/// Of more files than this, the first tell.
+const MOST_FILES: usize = 200_000;
+/// Orders to begin with, if the history has some.
+#[cfg(feature = "history")]
+const KNOWN_ORDERS: usize = 3;
+
+/// Starts the suite and searches it with `search`.
+pub(super) fn search<T>(
+    arguments: &SearchArguments,
+    exhaustive: bool,
+    printer: &Printer,
+    search: impl FnOnce(&mut Suite, &mut CulpritContext<'_>) -> Result<T, CulpritError>,
+) -> Result<T, ExpectedError> {
+    let Some(command) = RunnerCommand::new(&arguments.command)? else {
+        unreachable!("the argument parser requires a command");
+    };
+    let ci = Ci::detect(&variable);
+    let context = Context::new(&ContextArguments::default(), ci.as_ref(), &Git::discover(), on_ci());
+    let path = Path::new(FOLDER).join(search_name(arguments, exhaustive, &Repository::find(&[])?.root));
+    let (mut answers, seed) = Answers::open(&path, arguments.seed).unwrap_or_else(|error| {
+        printer.warning(&format!("this search cannot be gone on with if it is interrupted: {error}"));
+        (Answers::none(), arguments.seed.unwrap_or_else(rand::random))
+    });
+    let settings = CulpritSettings {
+        test: arguments.test.clone(),
+        exhaustive,
+        jobs: side_by_side(arguments.jobs),
+        seed,
+    };
+    let started = chrono::Utc::now();
+    let name = format!("local/culprit-{}", uuid::Uuid::new_v4().simple());
+    let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
+    let options = SuiteOptions {
+        test_timeout: arguments.test_timeout,
+        hash_seed: hash_seed(seed),
+        output_to_stderr: arguments.format != SummaryFormat::Text,
+        collect_only: false,
+    };
+    let bar = RefCell::new(None);
+    let progress = |progress: CulpritProgress| show_progress(&bar, progress, printer);
+    let mut suite = Suite::start(&command, options)?;
+    let found = search(
+        &mut suite,
+        &mut CulpritContext {
+            settings: &settings,
+            run: &make_run,
+            command: command.words(),
+            failing_orders: &|test| failing_orders(arguments, test, printer),
+            answers: &mut answers,
+            progress: &progress,
+        },
+    );
+    drop(suite);
+    if let Some(bar) = bar.take() {
+        bar.finish_and_clear();
+    }
+    if let Err(CulpritError::Runner(RunnerError::Interrupted { .. })) = found {
+        printer.hint("what was learnt is kept: the same command goes on from here");
+    }
+    let found = found?;
+    if let Err(error) = answers.forget() {
+        printer.warning(&format!("what this search remembered could not be removed: {error}"));
+    }
+    Ok(found)
+}
+
+/// A name for this search: the same for the same question about the same code.
+fn search_name(arguments: &SearchArguments, exhaustive: bool, root: &Path) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let mut add = |bytes: &[u8]| {
+        hasher.update(bytes);
+        hasher.update(b"\0");
+    };
+    add(arguments.test.as_bytes());
+    add(&[u8::from(exhaustive)]);
+    for word in &arguments.command {
+        add(word.as_encoded_bytes());
+    }
+    // Code is told from changed code by when it was last written.
+    let is_wanted = |entry: &walkdir::DirEntry| !SKIPPED.iter().any(|name| entry.file_name() == *name);
+    let files = walkdir::WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(is_wanted);
+    for entry in files.filter_map(Result::ok).take(MOST_FILES) {
+        let is_code =
+            entry.path().extension().is_some_and(|extension| CODE.iter().any(|code| extension == *code));
+        if is_code && let Ok(metadata) = entry.metadata() {
+            add(entry.path().as_os_str().as_encoded_bytes());
+            let written = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            add(&written.unwrap_or_default().as_nanos().to_le_bytes());
+            add(&metadata.len().to_le_bytes());
+        }
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
+}
+
+/// Orders in which the test failed before.
+#[cfg(feature = "history")]
+fn failing_orders(arguments: &SearchArguments, test: &TestId, printer: &Printer) -> Vec<Vec<TestId>> {
+    let project = project(arguments.store.project.as_deref());
+    let orders = flakewise_history::StoreUrl::parse(&arguments.store.store).and_then(|store| {
+        flakewise_history::History::new(store, &project).failing_orders(test, KNOWN_ORDERS)
+    });
+    orders.unwrap_or_else(|error| {
+        printer.warning(&format!("orders in which it failed before are not known: {error}"));
+        Vec::new()
+    })
+}
+
+#[cfg(not(feature = "history"))]
+fn failing_orders(_: &SearchArguments, _: &TestId, _: &Printer) -> Vec<Vec<TestId>> {
+    Vec::new()
+}
+
+fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: CulpritProgress, printer: &Printer) {
+    let mut bar = bar.borrow_mut();
+    let bar = bar.get_or_insert_with(|| printer.spinner("searching"));
+    bar.set_message(match progress {
+        CulpritProgress::Alone => "the test alone".to_owned(),
+        CulpritProgress::Orders { tried } => format!("order {tried} of all tests"),
+        CulpritProgress::Reducing { left } => format!("{} tests left that may matter", number(left as u64)),
+        CulpritProgress::Trying { done, all } => format!("{} of {} tries", number(done), number(all)),
+        CulpritProgress::Confirming => "what was found, in new processes".to_owned(),
+    });
+}
