@@ -43,6 +43,8 @@ class Real:
     # What its tests import, beyond the package and what that needs itself.
     requirements: tuple = ()
     minors: tuple = ("3.11", "3.12", "3.13", "3.14")
+    # Where in its tree the tests are to be started.
+    start: str = "."
 
     def tree(self):
         return cache.sdist(self.name, self.version)[0]
@@ -70,6 +72,16 @@ REAL = {
         Real("kombu", "5.7.0", ("hypothesis<7", "Pyro4", "pytest-freezer", "boto3", "pycurl", "azure-storage-queue",
                                 "azure-identity", "google-cloud-pubsub", "google-cloud-monitoring", "redis", "PyYAML",
                                 "msgpack", "sqlalchemy"), ("3.10", "3.11", "3.12", "3.13", "3.14")),
+    )
+}
+
+# Suites most of whose tests depend on their order, small enough to try each
+# test before each other.
+ORDERED = {
+    suite.name: suite
+    for suite in (
+        # Green in its own order; 139 of 167 tests are not in others, or alone.
+        Real("pypubsub", "4.0.7", start="tests/suite"),
     )
 }
 
