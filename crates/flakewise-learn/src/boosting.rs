@@ -8,7 +8,8 @@ use crate::grow::{Grower, Sample};
 use crate::histogram::{Layout, Scale};
 use crate::random::Random;
 use crate::shap::{self, Explanation};
-use crate::tree::{BLOCK, Block, Tree};
+use crate::tree::Tree;
+use crate::walk::{BLOCK, Block};
 use crate::{DenseMatrix, SparseMatrix};
 
 /// How a [`Booster`] learns.
@@ -158,9 +159,9 @@ impl Booster {
         let mut scores = self.base.repeat(matrix.rows());
         // A block of rows stays in the cache while all trees pass over it.
         scores.par_chunks_mut(BLOCK * outputs).enumerate().for_each(|(block, scores)| {
-            let rows = Block::new(matrix.block(block * BLOCK, scores.len() / outputs), self.columns);
+            let mut rows = Block::new(matrix.block(block * BLOCK, scores.len() / outputs), self.columns);
             for (index, tree) in self.trees.iter().enumerate() {
-                tree.add_values(&rows, &mut scores[index % outputs..], outputs);
+                tree.add_values(&mut rows, &mut scores[index % outputs..], outputs);
             }
         });
         scores
@@ -179,9 +180,9 @@ impl Booster {
                     .iter()
                     .for_each(|(column, value)| row[column as usize] = value);
             }
-            let rows = Block::new(&rows, self.columns);
+            let mut rows = Block::new(&rows, self.columns);
             for (index, tree) in self.trees.iter().enumerate() {
-                tree.add_values(&rows, &mut scores[index % outputs..], outputs);
+                tree.add_values(&mut rows, &mut scores[index % outputs..], outputs);
             }
         });
         scores

@@ -10,7 +10,8 @@ use crate::boosting::share;
 use crate::classify::{Classify, Columns};
 use crate::random::Random;
 use crate::shap::{self, Explanation};
-use crate::tree::{BLOCK, Block, Tree};
+use crate::tree::Tree;
+use crate::walk::{BLOCK, Block};
 
 /// How a [`Forest`] learns.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,9 +142,9 @@ impl Forest {
         let mut sums = vec![0.0; table.rows() * self.outputs];
         let factor = self.factor();
         sums.par_chunks_mut(BLOCK * self.outputs).enumerate().for_each(|(block, sums)| {
-            let rows = Block::new(table.block(block * BLOCK, sums.len() / self.outputs), self.columns);
+            let mut rows = Block::new(table.block(block * BLOCK, sums.len() / self.outputs), self.columns);
             for tree in &self.trees {
-                tree.add_values(&rows, sums, self.outputs);
+                tree.add_values(&mut rows, sums, self.outputs);
             }
             for sum in sums {
                 *sum *= factor;

@@ -22,6 +22,7 @@ mod shap;
 mod splits;
 mod tfidf;
 mod tree;
+mod walk;
 
 pub use bins::Table;
 pub use boosting::{Booster, BoostingOptions};

@@ -6,43 +6,7 @@
 
 use std::fmt;
 
-/// Rows that walk down side by side, so that the processor waits for all of
-/// them at once instead of for one after the other. With more of them, more
-/// wait for the one whose way is longest.
-const LANES: usize = 6;
-
-/// Rows that all trees pass over before the next ones: they stay in the cache.
-pub(crate) const BLOCK: usize = 256;
-
-/// Some rows, one after the other, as [`key`]s.
-pub(crate) struct Block {
-    keys: Vec<u32>,
-    columns: usize,
-    has_missing: bool,
-}
-
-impl Block {
-    pub(crate) fn new(values: &[f32], columns: usize) -> Self {
-        let keys: Vec<u32> = values.iter().map(|&value| key(value)).collect();
-        // Nearly all tables are whole, and a walk through one is quicker.
-        let has_missing = keys.contains(&MISSING);
-        Self { keys, columns, has_missing }
-    }
-}
-
-/// The key of a missing value: above all others.
-const MISSING: u32 = u32::MAX;
-
-/// An integer that is ordered as the numbers are. Integers are quicker to
-/// compare, and what comes of it can be added without a detour.
-fn key(value: f32) -> u32 {
-    if value.is_nan() {
-        return MISSING;
-    }
-    // This makes the two zeros one.
-    let bits = (value + 0.0).to_bits();
-    if bits >> 31 == 0 { bits | (1 << 31) } else { !bits }
-}
+use crate::walk::{Block, Walk};
 
 /// One place in a [`Tree`] where rows part, or end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,28 +43,7 @@ pub struct Tree {
     nodes: Vec<Node>,
     covers: Vec<f32>,
     values: Vec<f32>,
-    steps: Vec<Step>,
-}
-
-/// A [`Node`] as rows meet it. A leaf leads to itself, so that rows that have
-/// arrived can keep walking with those that have not.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Step {
-    threshold: u32,
-    feature: u32,
-    left: u32,
-    missing_left: bool,
-}
-
-impl Step {
-    fn new(index: usize, node: &Node) -> Self {
-        if node.is_leaf() {
-            let left = u32::try_from(index).expect("a tree has fewer nodes");
-            return Self { threshold: MISSING, feature: 0, left, missing_left: true };
-        }
-        let Node { feature, threshold, left, missing_left } = *node;
-        Self { threshold: key(threshold), feature, left, missing_left }
-    }
+    walk: Walk,
 }
 
 /// Why numbers are not a tree.
@@ -173,8 +116,8 @@ impl Tree {
         if let Some(orphan) = has_parent.iter().skip(1).position(|has| !has) {
             return Err(TreeError::Children(orphan + 1));
         }
-        let steps = nodes.iter().enumerate().map(|(index, node)| Step::new(index, node)).collect();
-        Ok(Self { nodes, covers, values, steps })
+        let walk = Walk::new(&nodes);
+        Ok(Self { nodes, covers, values, walk })
     }
 
     /// The nodes; the first is the root.
@@ -214,45 +157,16 @@ impl Tree {
 
     /// Adds the numbers of every row to `sums`, in which the numbers of two rows
     /// are `stride` apart.
-    pub(crate) fn add_values(&self, block: &Block, sums: &mut [f32], stride: usize) {
+    pub(crate) fn add_values(&self, block: &mut Block, sums: &mut [f32], stride: usize) {
         let outputs = self.outputs();
-        let rows = block.keys.chunks(LANES * block.columns);
-        for (rows, sums) in rows.zip(sums.chunks_mut(LANES * stride)) {
-            let leaves = if block.has_missing {
-                self.leaves::<true>(rows, block.columns)
-            } else {
-                self.leaves::<false>(rows, block.columns)
-            };
-            for (leaf, sums) in leaves.into_iter().zip(sums.chunks_mut(stride)) {
-                let values = &self.values[leaf as usize * outputs..][..outputs];
-                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-            }
+        let leaves = self.walk.leaves(&self.nodes, block);
+        if outputs == 1 && stride == 1 {
+            leaves.iter().zip(sums).for_each(|(&leaf, sum)| *sum += self.values[leaf as usize]);
+            return;
         }
-    }
-
-    /// The leaf of each row. Where there are fewer rows than lanes, the other
-    /// lanes repeat the first.
-    fn leaves<const SOME_MISSING: bool>(&self, rows: &[u32], columns: usize) -> [u32; LANES] {
-        let steps = self.steps.as_slice();
-        let starts: [usize; LANES] =
-            std::array::from_fn(|lane| if (lane + 1) * columns <= rows.len() { lane * columns } else { 0 });
-        let mut places = [0_u32; LANES];
-        loop {
-            let mut moved = 0;
-            for (place, start) in places.iter_mut().zip(starts) {
-                let step = steps[*place as usize];
-                let value = rows[start + step.feature as usize];
-                let mut right = value > step.threshold;
-                if SOME_MISSING {
-                    right &= !(value == MISSING && step.missing_left);
-                }
-                let next = step.left + u32::from(right);
-                moved |= next ^ *place;
-                *place = next;
-            }
-            if moved == 0 {
-                return places;
-            }
+        for (&leaf, sums) in leaves.iter().zip(sums.chunks_mut(stride)) {
+            let values = &self.values[leaf as usize * outputs..][..outputs];
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         }
     }
 
@@ -331,7 +245,7 @@ mod tests {
             let rows: Vec<f32> = rows.chunks_exact(2).flatten().map(|value| value.unwrap_or(f32::NAN)).collect();
             if let Ok(tree) = build(&nodes) {
                 let mut sums = vec![0.0; rows.len() / 2];
-                tree.add_values(&Block::new(&rows, 2), &mut sums, 1);
+                tree.add_values(&mut Block::new(&rows, 2), &mut sums, 1);
                 let each: Vec<f32> = rows.chunks_exact(2).map(|row| tree.value(row)[0]).collect();
                 prop_assert_eq!(sums, each);
             }
