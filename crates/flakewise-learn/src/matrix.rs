@@ -1,5 +1,7 @@
 //! Tables of numbers, a row for each thing that is learnt from.
 
+use std::collections::HashMap;
+
 /// Rows of which most columns are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SparseMatrix {
@@ -182,6 +184,22 @@ impl DenseMatrix {
     /// So many rows from `start` on, row after row.
     pub(crate) fn block(&self, start: usize, rows: usize) -> &[f32] {
         &self.values[start * self.columns..][..rows * self.columns]
+    }
+
+    /// The first of all rows that are the same to the bit, and for each row its
+    /// place among those.
+    pub(crate) fn distinct_rows(&self) -> (Vec<usize>, Vec<usize>) {
+        let bits: Vec<u32> = self.values.iter().map(|value| value.to_bits()).collect();
+        let mut places = HashMap::with_capacity(self.rows());
+        let mut first = Vec::new();
+        let place = |(row, bits)| {
+            *places.entry(bits).or_insert_with(|| {
+                first.push(row);
+                first.len() - 1
+            })
+        };
+        let alike = bits.chunks_exact(self.columns.max(1)).enumerate().map(place).collect();
+        (first, alike)
     }
 
     /// The given rows, in that order.
