@@ -111,7 +111,8 @@ class Files:
     def _is_skipped(self, path):
         if path.startswith(ELSEWHERE) or path.endswith(".pyc"):
             return True
-        parts = path.split("/")
+        # The project may be anywhere.
+        parts = (path[len(self.root) :] if path.startswith(self.root + "/") else path).split("/")
         # pytest's own folders, and ours.
         return any(part in SKIPPED or part.startswith(("pytest-of-", "flakewise-", ".coverage.")) for part in parts)
 

@@ -395,13 +395,16 @@ def form_of(value):
     home = _type_dict(kind).get("__module__")
     top = home.partition(".")[0] if type(home) is str else "builtins"
     # Locks, threads and loggers have states of their own; weak references come
-    # and go.
+    # and go; paths and the like keep what they have worked out.
     if top in RUNNERS or top in OPAQUE:
         return None
     return "instance" if dict_of(value) is not None or slots_of(kind) else None
 
 
-OPAQUE = frozenset("builtins threading _thread logging weakref _weakrefset _weakref typing types ast abc io _io socket re".split())
+OPAQUE = frozenset(
+    """builtins threading _thread logging weakref _weakrefset _weakref typing types ast abc io _io socket re pathlib uuid
+    ipaddress zoneinfo inspect string fractions codecs importlib _frozen_importlib _frozen_importlib_external""".split()
+)
 FORMS = {
     dict: "dict",
     list: "list",
