@@ -61,13 +61,15 @@ class Kept:
 class Files:
     """Hears of every path that is about to be changed, from now on."""
 
-    def __init__(self, root):
+    def __init__(self, root, looks=True):
         self.root = os.path.realpath(root)
         self._kept = {}
         self._total = 0
         self._pid = _getpid()
         self._busy = False
-        self._listed = self._list()
+        self._is_complete = False
+        self._looks = looks
+        self._listed = self._list() if looks else {}
         sys.addaudithook(self._hear)
 
     # What happens
@@ -170,17 +172,19 @@ class Files:
             what = self._difference(path, kept)
             if what is not None:
                 different[path] = (what, kept)
-        was_complete, now = self._is_complete, self._list()
+        was_complete, now = self._is_complete, self._list() if self._looks else {}
         if was_complete and self._is_complete:
             for path in self._listed.keys() | now.keys():
                 if path not in self._kept and self._listed.get(path, 0) != now.get(path, 0):
-                    before = path in self._listed
-                    what = ("there", "changed") if before and path in now else ("there", "gone") if before else ("not there", "made")
-                    different[path] = (what, None if before else Kept(None))
+                    if path not in self._listed:
+                        different[path] = (("not there", "made"), Kept(None))
+                    else:
+                        different[path] = (("there", "changed" if path in now else "gone"), None)
         found = {}
+        made = {path for path, ((_, after), _) in different.items() if after == "made"}
         for path in sorted(different):
             (before, after), kept = different[path]
-            if after == "made" and any(above in different and different[above][0][1] == "made" for above in folders_above(path)):
+            if path in made and any(above in made for above in folders_above(path)):
                 continue
             shown = os.path.relpath(path, self.root) if path.startswith(self.root + "/") else path
             key = "file:" + MADE_UP.sub("tmp*", shown)
@@ -211,7 +215,8 @@ class Files:
         if stat.S_ISREG(status.st_mode):
             if kept.contents is not None and status.st_size == len(kept.contents) and read(path) == kept.contents:
                 return None
-            if kept.contents is not None or (status.st_mtime_ns, status.st_size) != (kept.status.st_mtime_ns, kept.status.st_size):
+            times = [each.st_mtime_ns for each in (status, kept.status)]
+            if kept.contents is not None or times[0] != times[1] or status.st_size != kept.status.st_size:
                 return "%d bytes" % kept.status.st_size, "%d bytes, changed" % status.st_size
         return None
 

@@ -31,9 +31,9 @@ RUNNERS = frozenset(
 )
 #: Names that Python, pytest and unittest give values to as they go.
 NOISE = frozenset(
-    """last_type last_value last_traceback last_exc _class_cleanups tearDown_exceptions _classSetupFailed _previousTestClass __warningregistry__
-    __pytest_wrapped__ __abstractmethods__ __doc__ __dict__ __weakref__ __annotations__ __annotations_cache__ __annotate__
-    __annotate_func__ __static_attributes__ __firstlineno__ __conditional_annotations__ _abc_impl __unittest_skip__
+    """last_type last_value last_traceback last_exc _class_cleanups tearDown_exceptions _classSetupFailed
+    _previousTestClass __warningregistry__ __pytest_wrapped__ __abstractmethods__ __doc__ __dict__ __weakref__
+    __annotations__ __annotations_cache__ __annotate__ __annotate_func__ __static_attributes__ __firstlineno__ __conditional_annotations__ _abc_impl __unittest_skip__
     _flakewise path_importer_cache""".split()
 )
 #: What `time.tzset` gives values to; the time zone is told of by itself.
@@ -62,6 +62,8 @@ ROUTINES = (
     functools._lru_cache_wrapper,
 )
 MISSING = type("Missing", (), {"__slots__": ()})()
+#: Objects that say nothing about who holds them.
+EVERYWHERE = frozenset(map(id, (MISSING, None, True, False, 0, 1, "", ())))
 
 _type_names = type.__dict__["__dict__"].__get__
 _type_bases = type.__dict__["__mro__"].__get__
@@ -96,7 +98,7 @@ class Change:
         self.before, self.after = before, after
         self.undo = undo
         #: Whose attribute it is, and which objects it is about, to see who reads it.
-        self.owner, self.attribute, self.ids = owner, attribute, frozenset(ids)
+        self.owner, self.attribute, self.ids = owner, attribute, frozenset(ids) - EVERYWHERE
         self.left_by = None
 
 
@@ -278,7 +280,8 @@ class Heap:
             if sys.modules.get("%s.%s" % (namespace.label, name)) is now:
                 # An import, which is told of as such.
                 return None
-        is_patch = routine or namespace.tier == "standard" or (before is MISSING and is_routine(now) and shadows(namespace, name))
+        hides = before is MISSING and is_routine(now) and shadows(namespace, name)
+        is_patch = routine or hides or namespace.tier == "standard"
         kind = "patch" if is_patch else ("class" if namespace.is_class else "global")
         return Change(
             "%s:%s:%s" % (kind, namespace.label, name),
@@ -424,7 +427,7 @@ FORMS = {
     itertools.count: "count",
     types.SimpleNamespace: "instance",
 }
-INHERITED = {types.SimpleNamespace: "instance", dict: "dict", list: "list", set: "set", tuple: "tuple", collections.deque: "deque"}
+INHERITED = {kind: FORMS[kind] for kind in (types.SimpleNamespace, dict, list, set, tuple, collections.deque)}
 
 
 def contents_of(value, form):
@@ -620,11 +623,14 @@ def told(copy, contents):
     """The contents of an object, in few words."""
     form = copy.form
     if form == "dict":
-        return brief("{", "}", ["%s: %s" % (described(key, 30), described(value, 30)) for key, value in contents[0][:4]], len(contents[0]))
+        items = contents[0]
+        parts = ["%s: %s" % (described(key, 30), described(value, 30)) for key, value in items[:4]]
+        return brief("{", "}", parts, len(items))
     if form in ("list", "deque"):
         return brief("[", "]", [described(value, 30) for value in contents[:5]], len(contents))
     if form == "set":
-        return brief("{", "}", sorted(described(value, 30) for value in contents[:5]), len(contents)) if contents else "set()"
+        parts = sorted(described(value, 30) for value in contents[:5])
+        return brief("{", "}", parts, len(contents)) if contents else "set()"
     if form == "instance":
         return brief("(", ")", ["%s=%s" % (name, described(value, 30)) for name, value in contents[:4]], len(contents))
     if form == "cell":
@@ -632,6 +638,9 @@ def told(copy, contents):
     if form == "cache":
         return "%d kept" % contents[1]
     return contents if form == "count" else described(contents)
+
+
+BRACKETS = {dict: "{}", list: "[]", tuple: "()", set: "{}", frozenset: "{}"}
 
 
 def brief(begin, end, parts, count):
@@ -651,11 +660,14 @@ def described(value, width=80):
         if kind is int and value.bit_length() > 4096:
             return "a large int"
         return repr(value)[: width + 10]
-    if kind is dict:
-        return brief("{", "}", ["%s: %s" % (described(k, 20), described(v, 20)) for k, v in list(value.items())[:3]], len(value)) if width > 20 else "{…}"
-    if kind in (list, tuple, set, frozenset):
-        begin, end = {list: "[]", tuple: "()", set: "{}", frozenset: "{}"}[kind]
-        return brief(begin, end, [described(v, 20) for v in list(value)[:4]], len(value)) if width > 20 else begin + "…" + end
+    if kind in BRACKETS:
+        begin, end = BRACKETS[kind]
+        if width <= 20:
+            return begin + "…" + end
+        parts = [described(part, 20) for part in itertools.islice(value, 4)]
+        if kind is dict:
+            parts = ["%s: %s" % (key, described(part, 20)) for key, part in zip(parts, itertools.islice(value.values(), 4))]
+        return brief(begin, end, parts, len(value))
     if isinstance_of(value, type):
         return "class %s" % qualified(value)
     if kind is types.FunctionType:

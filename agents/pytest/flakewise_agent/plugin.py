@@ -256,6 +256,14 @@ class Agent:
 
         return state.State(order, self)
 
+    def tidied(self):
+        """What puts files back when this job ends, if that is wanted."""
+        if not self.job.get("tidy"):
+            return None
+        from . import files
+
+        return files.Files(str(self.config.rootpath), looks=False)
+
     def send_tests(self, names):
         for begin in range(0, max(len(names), 1), 500):
             part = names[begin : begin + 500]
@@ -450,7 +458,7 @@ class Agent:
             if self.observer is not None:
                 # Now, in case the first test takes the process along.
                 self.observer.note_loaded()
-            state = self.state()
+            state, tidied = self.state(), self.tidied()
             for place, item in enumerate(items):
                 following = items[place + 1] if place + 1 < len(items) else None
                 if state is not None and following is None:
@@ -464,6 +472,8 @@ class Agent:
                 self.connection.send({"t": "suite_end", "stopped": None, "wanted": True})
                 self.serve_runs()
                 self.tear_down()
+            if tidied is not None:
+                tidied.restore()
         if self.observer is not None:
             self.observer.stop()
             self.observer.report(self.connection, self.config)
@@ -718,6 +728,8 @@ class Zygote:
             from . import measure  # noqa: F401
         if job.get("state"):
             from . import state  # noqa: F401
+        if job.get("tidy"):
+            from . import files  # noqa: F401
         try:
             child = _fork()
         except OSError as error:

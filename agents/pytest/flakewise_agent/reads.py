@@ -20,13 +20,15 @@ UNKNOWN = object()
 #: Names whose use reads a kind of state, wherever they come from.
 NAMES = {
     "cwd": "getcwd getcwdb cwd abspath realpath resolve absolute curdir".split(),
-    "timezone": "localtime mktime strftime tzname timezone altzone daylight now today fromtimestamp astimezone ctime asctime".split(),
-    "locale": "localeconv getlocale setlocale format_string currency atof atoi delocalize strcoll strxfrm strftime getpreferredencoding nl_langinfo".split(),
-    "random": """random randint randrange choice choices sample shuffle uniform gauss normalvariate getrandbits randbytes betavariate
-        expovariate triangular getstate rand randn normal permutation""".split(),
+    "timezone": """localtime mktime strftime tzname timezone altzone daylight now today fromtimestamp astimezone ctime
+        asctime""".split(),
+    "locale": """localeconv getlocale setlocale format_string currency atof atoi delocalize strcoll strxfrm strftime
+        getpreferredencoding nl_langinfo""".split(),
+    "random": """random randint randrange choice choices sample shuffle uniform gauss normalvariate getrandbits randbytes
+        betavariate expovariate triangular getstate rand randn normal permutation""".split(),
     "decimal": "getcontext localcontext Decimal quantize sqrt".split(),
-    "logging": """getLogger isEnabledFor debug info warning error critical exception log getEffectiveLevel hasHandlers handlers
-        level manager root getLoggerClass records text messages""".split(),
+    "logging": """getLogger isEnabledFor debug info warning error critical exception log getEffectiveLevel hasHandlers
+        handlers level manager root getLoggerClass records text messages""".split(),
     "warnings": "warn warn_explicit filters simplefilter filterwarnings catch_warnings warns".split(),
     "signal": "getsignal raise_signal kill pause sigwait signal alarm setitimer".split(),
     "timer": "alarm getitimer setitimer".split(),
@@ -88,19 +90,17 @@ class Reads:
         self._has_folder = any(change.kind == "cwd" for change in changes)
         self._pid = _getpid()
         self._running = self._busy = False
-        files = {
-            _module_dict(module).get("__file__")
-            for module in list(sys.modules.values())
-            for change in changes
-            if change.owner is not None and isinstance_of(module, types.ModuleType) and home_of(change.owner) == _module_dict(module).get("__name__")
-        }
+        homes = {home_of(change.owner) for change in changes if change.owner is not None}
+        modules = [sys.modules.get(home) for home in homes if type(home) is str]
+        files = [_module_dict(module).get("__file__") for module in modules if isinstance_of(module, types.ModuleType)]
         self._lines = Lines(root, test_files, {file for file in files if type(file) is str})
 
     def start(self):
         self._data = os.environ._data
         if self._variables:
             os.environ._data = Variables(self._data, self._asked)
-        self._wrapped = {name: getattr(os, name) for name in ("stat", "lstat", "access")} if self._paths or self._has_folder else {}
+        asking = ("stat", "lstat", "access") if self._paths or self._has_folder else ()
+        self._wrapped = {name: getattr(os, name) for name in asking}
         for name, original in self._wrapped.items():
             setattr(os, name, self._telling(original))
         sys.addaudithook(self._hear)
@@ -222,15 +222,14 @@ class Reads:
             if change.key in self._found:
                 continue
             if change.owner is not None:
-                is_it = (owner is change.owner and name == change.attribute) or (value is not MISSING and id(value) in change.ids)
-                if is_it:
+                if (owner is change.owner and name == change.attribute) or id(value) in change.ids:
                     self._note(change.key, self._shown(path), line)
                 elif owner is UNKNOWN and name == change.attribute:
                     hints.setdefault(change.key, (path, line))
             elif change.kind == "module":
                 if owner is None and (name == change.attribute or name.startswith(change.attribute + ".")):
                     self._note(change.key, self._shown(path), line)
-                elif (owner is sys and name == "modules") or (value is not MISSING and id(value) in change.ids) or name == change.attribute.rpartition(".")[2]:
+                elif (owner is sys and name == "modules") or name == change.attribute.rpartition(".")[2]:
                     hints.setdefault(change.key, (path, line))
             elif change.kind in kinds:
                 hints.setdefault(change.key, (path, line))

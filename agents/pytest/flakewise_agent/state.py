@@ -82,7 +82,8 @@ class State:
     def after_last(self):
         """It has ended."""
         if self._reads is not None:
-            found = self._reads.stop()
-            told = [[surroundings.text(key, 400), file and surroundings.text(file, 4096), line] for key, (file, line) in found.items()]
+            told = []
+            for key, (file, line) in self._reads.stop().items():
+                told.append([surroundings.text(key, 400), file and surroundings.text(file, 4096), line])
             self._connection.send({"t": "state_read", "reads": told})
         self._files.restore()

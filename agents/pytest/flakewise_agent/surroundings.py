@@ -30,7 +30,8 @@ _data = os.environ._data
 #: What pytest keeps there.
 OWN_VARIABLES = frozenset((b"PYTEST_CURRENT_TEST", b"PYTEST_VERSION"))
 #: What the runner imports when it first needs it.
-LAZILY_IMPORTED = ("difflib", "pprint", "bdb", "pdb", "cmd", "code", "codeop", "pygments", "pydoc", "doctest", "getpass", "pwd", "grp", "tempfile", "shutil", "_bootlocale")
+LAZILY_IMPORTED = """difflib pprint bdb pdb cmd code codeop pygments pydoc doctest getpass pwd grp tempfile shutil
+    _bootlocale""".split()
 
 
 class Part:
@@ -401,7 +402,9 @@ class Logging(Part):
         if name == "disable":
             return "logging.disable"
         logger, _, what = name.rpartition(".")
-        return "the %s of %s" % (what, "the root logger" if logger == "root" else "the logger %r" % logger) if logger else "the logger class"
+        if not logger:
+            return "the logger class"
+        return "the %s of %s" % (what, "the root logger" if logger == "root" else "the logger %r" % logger)
 
     def words(self, value):
         logging = sys.modules["logging"]
@@ -549,7 +552,8 @@ class Context(Part):
 
     def look(self):
         # That of decimal is made on first use, and has a part of its own.
-        return {variable.name: (variable, value) for variable, value in contextvars.copy_context().items() if variable.name != "decimal_context"}
+        items = contextvars.copy_context().items()
+        return {variable.name: (variable, value) for variable, value in items if variable.name != "decimal_context"}
 
     def is_same(self, before, now):
         return before[1] is now[1] or described(before[1]) == described(now[1])

@@ -207,6 +207,25 @@ def test_files_are_put_back_and_left_as_they_were(run, project, tmp_path):
     assert not (tmp_path / "new").exists() and not (tmp_path / "shell").exists()
 
 
+def test_a_tidy_job_leaves_files_as_it_found_them(run, tmp_path):
+    host = run(
+        """
+        import pathlib
+        FILE = pathlib.Path(__file__).parent / "file"
+        def test_a(): FILE.write_text("x")
+        def test_b(): assert not FILE.exists()
+        """,
+        runs=False,
+    )
+    for _ in range(2):
+        assert host.ends(host.fork("test_a", "test_b", tidy=True)[0]) == [("test_a", "passed"), ("test_b", "failed")]
+        assert host.ends(host.fork("test_b", tidy=True)[0]) == [("test_b", "passed")]
+    assert host.ends(host.fresh("test_a", "test_b", tidy=True))[-1] == ("test_b", "failed")
+    assert not (tmp_path / "file").exists()
+    host.fork("test_a")
+    assert (tmp_path / "file").exists()
+
+
 def test_hostile_values_are_not_asked_anything(run, project):
     project.write(
         "shop.py",

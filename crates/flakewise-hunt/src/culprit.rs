@@ -133,6 +133,7 @@ const LIKELY: f64 = 19.0;
 pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<CulpritReport, CulpritError> {
     let began = Instant::now();
     suite.run(&mut Collect)?;
+    suite.tidy();
     let victim = find(suite, &context.settings.test)?;
     if !suite.can_fork(victim.session) {
         return Err(CulpritError::NoForks);

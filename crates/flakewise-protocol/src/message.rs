@@ -421,6 +421,9 @@ pub struct Job {
     /// Whether to look at the state that tests leave for the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateOrder>,
+    /// Whether to put files back that the tests made, changed or removed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub tidy: bool,
     /// Whether to run each test in a fork and leave a trail for each, named by
     /// the test's number after a dot.
     pub each: bool,

@@ -95,6 +95,7 @@ impl Suite {
             files: files.iter().map(|file| place(file).to_string_lossy().into_owned()).collect(),
             phase: Some(AgentPhase::Fresh),
             observe: options.observe,
+            tidy: self.tidies,
             trail: trail.to_string_lossy().into_owned(),
             changed: options.changed.clone(),
             ..Job::default()

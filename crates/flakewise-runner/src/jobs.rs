@@ -214,6 +214,7 @@ impl Suite {
             phase: Some(phase),
             ask: in_suite,
             stay: in_suite,
+            tidy: self.tidies && !in_suite,
             ..Job::default()
         };
         if let Some(zygote) = self.sessions[session].zygote {

@@ -90,6 +90,8 @@ pub struct Suite {
     pub(crate) jobs: HashMap<u32, JobState>,
     pub(crate) next_job: u32,
     pub(crate) run: SuiteRun,
+    /// Whether jobs put files back.
+    pub(crate) tidies: bool,
     hash_seed: u32,
     program: String,
     command: u32,
@@ -203,6 +205,7 @@ impl Suite {
             jobs: HashMap::new(),
             next_job: 1,
             run: SuiteRun::default(),
+            tidies: false,
             hash_seed,
             program: command.program(),
             command: pid,
@@ -297,6 +300,13 @@ impl Suite {
             lost.extend(without.map(|(number, _)| TestKey { session, number }));
         }
         lost
+    }
+
+    /// From now on, files that tests of a fork or new process make, change or
+    /// remove are put back when it ends: who asks how tests end after others must
+    /// not be answered by what they left on disk in an earlier run.
+    pub fn tidy(&mut self) {
+        self.tidies = true;
     }
 
     /// The hash seed the suite ran with.
