@@ -86,7 +86,8 @@ def test_tests_and_readiness_come_before_the_first_test(run, project):
     ]  # fmt: skip
     tests, ready = host.main.messages[:2]
     assert tests == {"t": "tests", "ids": ["test_it.py::test_a", "test_it.py::test_b"], "last": True}
-    assert ready == {"t": "ready", "forks": True, "reason": None, "root": str(project.folder), "seeds": {}}
+    root = str(project.folder)
+    assert ready == {"t": "ready", "forks": True, "reason": None, "root": root, "seeds": {}, "named": []}
     hello = host.main.hello
     assert hello["runner"] == "pytest" and hello["cwd"] == str(project.folder)
     assert hello["argv"][1:3] == ["-m", "pytest"] and hello["env"]["COLUMNS"] == "100"
