@@ -61,7 +61,7 @@ class Kept:
 class Files:
     """Hears of every path that is about to be changed, from now on."""
 
-    def __init__(self, root, looks=True):
+    def __init__(self, root, looks=True, since=None):
         self.root = os.path.realpath(root)
         self._kept = {}
         self._total = 0
@@ -69,7 +69,10 @@ class Files:
         self._busy = False
         self._is_complete = False
         self._looks = looks
-        self._listed = self._list() if looks else {}
+        # What changed after this moment is another fork's, who puts it back itself;
+        # what was not there then goes, whoever made it.
+        self._since = since
+        self._listed = self.look_around() if looks else {}
         sys.addaudithook(self._hear)
 
     # What happens
@@ -95,7 +98,12 @@ class Files:
             path = self._absolute(path, above)
             if path is None or path in self._kept or self._is_skipped(path):
                 return
-            self._kept[path] = self._look(path)
+            kept = self._look(path)
+            if self._since is not None and kept.status is not None and kept.status.st_mtime_ns >= self._since:
+                if not is_new(path):
+                    return
+                kept = Kept(None)
+            self._kept[path] = kept
         finally:
             self._busy = False
 
@@ -134,7 +142,7 @@ class Files:
 
     # What is otherwise
 
-    def _list(self):
+    def look_around(self):
         """Every file of the project, with what tells whether it changed."""
         found = {}
         deadline = _clock() + SECONDS
@@ -172,7 +180,7 @@ class Files:
             what = self._difference(path, kept)
             if what is not None:
                 different[path] = (what, kept)
-        was_complete, now = self._is_complete, self._list() if self._looks else {}
+        was_complete, now = self._is_complete, self.look_around() if self._looks else {}
         if was_complete and self._is_complete:
             for path in self._listed.keys() | now.keys():
                 if path not in self._kept and self._listed.get(path, 0) != now.get(path, 0):
@@ -231,13 +239,47 @@ class Files:
         return undo
 
     def restore(self):
-        """Leaves all files as they were: the next fork must find them so."""
-        for change in self.changes().values():
+        """Leaves all files as they were: the next fork must find them so. Says how
+        many were otherwise."""
+        changes = self.changes()
+        for change in changes.values():
             if change.undo is not None:
                 try:
                     change.undo()
                 except Exception:
                     continue
+        return len(changes)
+
+
+_known = None
+
+
+def remember(root):
+    """Notes what is there before any test has run, once."""
+    global _known
+    if _known is None:
+        files = Files(root, looks=False)
+        # The process that forks writes nothing itself.
+        files._pid = 0
+        temporary = os.environ.get("TMPDIR") or "/tmp"
+        try:
+            names = {_join(temporary, name) for name in os.listdir(temporary)}
+        except OSError:
+            names = None
+        listed = files.look_around()
+        _known = (files.root, set(listed) if files._is_complete else None, temporary, names)
+
+
+def is_new(path):
+    """Whether something is known not to have been there."""
+    if _known is None:
+        return False
+    root, listed, temporary, names = _known
+    if path.startswith(root + "/"):
+        return listed is not None and path not in listed
+    if path.startswith(temporary + "/"):
+        return names is not None and _join(temporary, path[len(temporary) + 1 :].partition("/")[0]) not in names
+    return False
 
 
 def folders_above(path):

@@ -33,8 +33,8 @@ RUNNERS = frozenset(
 NOISE = frozenset(
     """last_type last_value last_traceback last_exc _class_cleanups tearDown_exceptions _classSetupFailed
     _previousTestClass __warningregistry__ __pytest_wrapped__ __abstractmethods__ __doc__ __dict__ __weakref__
-    __annotations__ __annotations_cache__ __annotate__ __annotate_func__ __static_attributes__ __firstlineno__ __conditional_annotations__ _abc_impl __unittest_skip__
-    _flakewise path_importer_cache""".split()
+    __annotations__ __annotations_cache__ __annotate__ __annotate_func__ __static_attributes__ __firstlineno__
+    __conditional_annotations__ _abc_impl __unittest_skip__ path_importer_cache""".split()
 )
 #: What `time.tzset` gives values to; the time zone is told of by itself.
 ZONE = frozenset("timezone altzone tzname daylight".split())

@@ -16,7 +16,7 @@ from _pytest.junitxml import xml_key
 
 from . import chance, wire
 
-_clock, _sleep = time.perf_counter_ns, time.sleep
+_clock, _sleep, _now = time.perf_counter_ns, time.sleep, time.time_ns
 _fork, _exit, _getpid, _setsid, _setpgid = os.fork, os._exit, os.getpid, os.setsid, os.setpgid
 _wait4, _waitpid, _nohang = os.wait4, os.waitpid, os.WNOHANG
 _select = select.select
@@ -168,6 +168,8 @@ class Agent:
         self.asks = bool(job.get("ask"))
         self.kind = None
         self.measurer = None
+        # When all was collected and no test had run.
+        self.began = 0
         # As pytest counts them, to notice what others add.
         self.failed_reports = 0
         # Whether fixtures of the session must outlive the last test.
@@ -221,6 +223,7 @@ class Agent:
 
     def take_items(self, session):
         """Gives every item a number; equal node ids are told apart."""
+        self.began = _now()
         self.session = session
         self.items = session.items
         seen = {}
@@ -262,7 +265,7 @@ class Agent:
             return None
         from . import files
 
-        return files.Files(str(self.config.rootpath), looks=False)
+        return files.Files(str(self.config.rootpath), looks=False, since=self.began)
 
     def send_tests(self, names):
         for begin in range(0, max(len(names), 1), 500):
@@ -472,8 +475,9 @@ class Agent:
                 self.connection.send({"t": "suite_end", "stopped": None, "wanted": True})
                 self.serve_runs()
                 self.tear_down()
-            if tidied is not None:
-                tidied.restore()
+            count = tidied.restore() if tidied is not None else 0
+            if count:
+                self.connection.send({"t": "tidied", "files": count})
         if self.observer is not None:
             self.observer.stop()
             self.observer.report(self.connection, self.config)
@@ -729,7 +733,9 @@ class Zygote:
         if job.get("state"):
             from . import state  # noqa: F401
         if job.get("tidy"):
-            from . import files  # noqa: F401
+            from . import files
+
+            files.remember(str(self.agent.config.rootpath))
         try:
             child = _fork()
         except OSError as error:

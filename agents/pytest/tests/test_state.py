@@ -212,8 +212,11 @@ def test_a_tidy_job_leaves_files_as_it_found_them(run, tmp_path):
         """
         import pathlib
         FILE = pathlib.Path(__file__).parent / "file"
-        def test_a(): FILE.write_text("x")
-        def test_b(): assert not FILE.exists()
+        OLD = pathlib.Path(__file__).parent / "pytest.ini"
+        def test_a():
+            FILE.write_text("x")
+            OLD.write_text(OLD.read_text() + "# more\\n")
+        def test_b(): assert not FILE.exists() and "more" not in OLD.read_text()
         """,
         runs=False,
     )
@@ -221,7 +224,7 @@ def test_a_tidy_job_leaves_files_as_it_found_them(run, tmp_path):
         assert host.ends(host.fork("test_a", "test_b", tidy=True)[0]) == [("test_a", "passed"), ("test_b", "failed")]
         assert host.ends(host.fork("test_b", tidy=True)[0]) == [("test_b", "passed")]
     assert host.ends(host.fresh("test_a", "test_b", tidy=True))[-1] == ("test_b", "failed")
-    assert not (tmp_path / "file").exists()
+    assert not (tmp_path / "file").exists() and "more" not in (tmp_path / "pytest.ini").read_text()
     host.fork("test_a")
     assert (tmp_path / "file").exists()
 

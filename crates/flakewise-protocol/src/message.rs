@@ -129,6 +129,11 @@ pub enum ToHost {
         /// Keys of changes, each with a file and a line if they are known.
         reads: Vec<(String, Option<String>, Option<u32>)>,
     },
+    /// Files that the tests made, changed or removed were put back.
+    Tidied {
+        /// How many.
+        files: u64,
+    },
     /// The trail of what this process depends on is complete.
     Observed {
         /// How many entries it has.

@@ -310,6 +310,7 @@ impl Suite {
                     seen.reads = reads;
                 }
             }
+            ToHost::Tidied { .. } => self.wrote_files = true,
             ToHost::Trouble { text } => {
                 let peer = &self.peers[place];
                 if peer.in_suite {

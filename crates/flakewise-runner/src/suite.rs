@@ -92,6 +92,7 @@ pub struct Suite {
     pub(crate) run: SuiteRun,
     /// Whether jobs put files back.
     pub(crate) tidies: bool,
+    pub(crate) wrote_files: bool,
     hash_seed: u32,
     program: String,
     command: u32,
@@ -206,6 +207,7 @@ impl Suite {
             next_job: 1,
             run: SuiteRun::default(),
             tidies: false,
+            wrote_files: false,
             hash_seed,
             program: command.program(),
             command: pid,
@@ -307,6 +309,12 @@ impl Suite {
     /// not be answered by what they left on disk in an earlier run.
     pub fn tidy(&mut self) {
         self.tidies = true;
+    }
+
+    /// Whether a job had to put files back. Tests that leave files do not mix well
+    /// with others that run beside them.
+    pub fn wrote_files(&self) -> bool {
+        self.wrote_files
     }
 
     /// The hash seed the suite ran with.
