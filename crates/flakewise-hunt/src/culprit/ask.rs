@@ -12,7 +12,9 @@ impl Search<'_, '_> {
     /// How the test ends after these.
     pub(super) fn tally(&mut self, before: &[TestKey], runs: usize) -> Result<Tally, RunnerError> {
         let mut tally = Tally::default();
-        self.ask(vec![before.to_vec(); runs], |_, failed| {
+        // What counts is seen with nothing beside it, where that may matter.
+        let jobs = if self.suite.wrote_files() { 1 } else { self.context.settings.jobs };
+        self.ask_beside(jobs, vec![before.to_vec(); runs], |_, failed| {
             tally.add(failed);
             false
         })?;
@@ -91,6 +93,15 @@ impl Search<'_, '_> {
     pub(super) fn ask(
         &mut self,
         lists: Vec<Vec<TestKey>>,
+        take: impl FnMut(usize, bool) -> bool,
+    ) -> Result<(), RunnerError> {
+        self.ask_beside(self.context.settings.jobs, lists, take)
+    }
+
+    fn ask_beside(
+        &mut self,
+        jobs: usize,
+        lists: Vec<Vec<TestKey>>,
         mut take: impl FnMut(usize, bool) -> bool,
     ) -> Result<(), RunnerError> {
         let mut open = VecDeque::new();
@@ -113,7 +124,7 @@ impl Search<'_, '_> {
             trouble: None,
             answers: self.context.answers,
         };
-        self.suite.fork_many(self.context.settings.jobs, &mut questions)?;
+        self.suite.fork_many(jobs, &mut questions)?;
         let Questions { forks, trouble, .. } = questions;
         self.forks += forks;
         if let Some(trouble) = trouble {
