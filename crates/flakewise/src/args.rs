@@ -59,6 +59,24 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DebugCommand {
     Meetings(MeetingsArguments),
+    Pairs(PairsArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Run every test before every other, and print who ends otherwise than alone, as JSON",
+    long_about = "Run every test before every other, and print who ends otherwise than alone, as JSON.\n\n\
+        That takes as many forks as there are pairs of tests.",
+    after_help = "Examples:\n  flakewise debug pairs -- pytest tests"
+)]
+pub(crate) struct PairsArguments {
+    /// The command that runs the tests, after `--`
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+
+    /// Forks to run side by side; as many as there are cores by default
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
 }
 
 #[derive(Debug, Args)]

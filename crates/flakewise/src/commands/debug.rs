@@ -4,10 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use flakewise_model::Touch;
+use flakewise_report::number;
 use flakewise_runner::{NothingAgain, RunnerCommand, Suite, SuiteOptions};
 use flakewise_triage::{Change, Meeting, Progress};
 
-use crate::args::MeetingsArguments;
+use super::side_by_side;
+use crate::args::{MeetingsArguments, PairsArguments};
 use crate::context::variable;
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
@@ -65,4 +67,49 @@ fn described(name: &str, meeting: &Meeting) -> serde_json::Value {
             serde_json::json!({ "name": name, "meeting": "touches", "files": files })
         }
     }
+}
+
+/// Runs every test before every other.
+pub(crate) fn pairs(arguments: &PairsArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let Some(command) = RunnerCommand::new(&arguments.command)? else {
+        unreachable!("the argument parser requires a command");
+    };
+    let options = SuiteOptions {
+        test_timeout: Duration::from_mins(1),
+        hash_seed: 1,
+        output_to_stderr: true,
+        collect_only: false,
+    };
+    let bar = printer.spinner("pairs");
+    let mut suite = Suite::start(&command, options)?;
+    let tell = |done, all| {
+        if done % 100 == 0 {
+            bar.set_message(format!("{} of {}", number(done), number(all)));
+        }
+    };
+    let found = flakewise_hunt::pairs(&mut suite, side_by_side(arguments.jobs), &tell)?;
+    drop(suite);
+    bar.finish_and_clear();
+    let tests: Vec<_> = found
+        .tests
+        .iter()
+        .map(|test| {
+            serde_json::json!({
+                "name": test.name,
+                "passed_alone": test.alone.passed,
+                "failed_alone": test.alone.failed,
+                "seconds": test.seconds,
+            })
+        })
+        .collect();
+    let pairs: Vec<_> = found.pairs.iter().map(|pair| [pair.first, pair.second]).collect();
+    let report = serde_json::json!({
+        "tests": tests,
+        "pairs": pairs,
+        "asked": found.asked,
+        "forks": found.forks,
+        "seconds": found.duration.as_secs_f64(),
+    });
+    printer.data(&format!("{report}\n"))?;
+    Ok(ExitCode::Success)
 }

@@ -38,6 +38,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         Command::Culprit(arguments) => culprit::culprit(&arguments, printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, printer),
         Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
+        Command::Debug(DebugCommand::Pairs(arguments)) => debug::pairs(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         Command::Predict(arguments) => predict::predict(&arguments, printer),
         Command::Train(arguments) => train::train(&arguments, printer),
