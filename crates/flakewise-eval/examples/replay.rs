@@ -1,10 +1,11 @@
 //! Our side of `bench/replay`: hunts on the recorded runs of a data set.
 //!
-//!     replay DATA [--risks FILE] [--seeds COUNT] [--plot FILE] [--protocol NAME] [--short]
+//!     replay DATA [--risks FILE] [--seeds COUNT] [--plot FILE] [--protocol NAME] [--short] [--front]
 //!
 //! Risks are those of our blend for tests that were held out, by class and by
 //! project. They take long: `--risks` keeps them in a file and takes them from
-//! there. `--short` holds nothing to the goals but that the planner never needs
+//! there. `--front` hunts nothing: it only tries CANNIER's thresholds, and plots
+//! what there is to pick from. `--short` holds nothing to the goals but that the planner never needs
 //! more runs than RERUN of everything.
 
 use std::collections::HashMap;
@@ -13,7 +14,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use flakewise_eval::{
-    Corpus, Dataset, Protocol, Replay, ReplayResult, ReplayTest, blend_model, found_over_budget, share_of,
+    Corpus, Dataset, Front, Protocol, Replay, ReplayResult, ReplayTest, blend_model, found_over_budget,
+    fronts_over_cost, share_of,
 };
 use flakewise_hunt::Known;
 use rayon::prelude::*;
@@ -35,6 +37,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let risks = risks(data, option("--risks").map(Path::new))?;
     let dataset = Dataset::read(data)?;
     let mut out = std::io::stdout().lock();
+    if arguments.iter().any(|argument| argument == "--front") {
+        return front(&mut out, &dataset, &risks, option("--plot").map(Path::new));
+    }
     let mut curves: Vec<(String, Vec<f64>)> = Vec::new();
     let (mut amiss, mut flaky) = (0, 0);
     for (number, (protocol, title, goals)) in PROTOCOLS.into_iter().enumerate() {
@@ -73,6 +78,25 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::fs::write(file, found_over_budget(&lines, flaky))?;
     }
     if amiss > 0 { Err(format!("{amiss} amiss").into()) } else { Ok(()) }
+}
+
+fn front(
+    out: &mut impl std::io::Write,
+    dataset: &Dataset,
+    risks: &[Vec<f64>],
+    plot: Option<&Path>,
+) -> Result<(), Box<dyn Error>> {
+    let mut fronts = Vec::new();
+    for ((_, title, _), risks) in PROTOCOLS.into_iter().zip(risks) {
+        let front = Front::new(&tests(dataset, risks)).ok_or("there is no test")?;
+        writeln!(out, "\nrisks where {title}: {} choices, some of them\n{front}", front.choices.len())?;
+        fronts.push((format!("Risks where {title}"), front));
+    }
+    if let Some(plot) = plot {
+        let panels: Vec<(&str, &Front)> = fronts.iter().map(|(title, front)| (&title[..], front)).collect();
+        std::fs::write(plot, fronts_over_cost(&panels))?;
+    }
+    Ok(())
 }
 
 fn table(

@@ -100,20 +100,10 @@ impl Replay {
         self.flaky
     }
 
-    /// The front of CANNIER's thresholds on RERUN, in runs, and its knee.
+    /// The front of CANNIER's thresholds on RERUN, in runs, and its knee, as the
+    /// paper has it: what is run again is found.
     pub fn cannier(&self, most: u32) -> (Vec<Point>, Option<Point>) {
-        let subjects: Vec<Subject> = self
-            .tests
-            .iter()
-            .map(|test| {
-                let Known { risk, passed, failed, .. } = test.known;
-                let positive = is_flaky(&test.known);
-                let rate = f64::from(failed) / f64::from(failed + passed);
-                let cost = if positive { cannier::expected_runs(rate, most) } else { f64::from(most) };
-                Subject { probability: risk, positive, cost }
-            })
-            .collect();
-        let front = cannier::pareto(&cannier::sweep(&subjects, self.tests.len() as f64));
+        let front = cannier_front(&self.tests, most, |_| 1.0);
         let knee = cannier::knee(&front);
         (front, knee)
     }
@@ -303,6 +293,20 @@ pub(crate) const MOST_RUNS: u32 = 10_000;
 fn holds(draws: &mut [u32], truth: u32) -> bool {
     let Hidden { low, high, .. } = Hidden::of(draws);
     (low..=high).contains(&truth)
+}
+
+/// The front of CANNIER's thresholds, in runs. What is run again and fails at a
+/// rate is shown to be flaky with the given chance.
+pub(crate) fn cannier_front(tests: &[ReplayTest], most: u32, shown: impl Fn(f64) -> f64) -> Vec<Point> {
+    let subject = |test: &ReplayTest| {
+        let Known { risk, passed, failed, .. } = test.known;
+        let positive = is_flaky(&test.known);
+        let rate = f64::from(failed) / f64::from(failed + passed);
+        let cost = if positive { cannier::expected_runs(rate, most) } else { f64::from(most) };
+        Subject { probability: risk, positive, cost, shown: shown(rate) }
+    };
+    let subjects: Vec<Subject> = tests.iter().map(subject).collect();
+    cannier::pareto(&cannier::sweep(&subjects, tests.len() as f64))
 }
 
 fn is_flaky(known: &Known) -> bool {

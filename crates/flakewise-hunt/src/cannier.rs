@@ -83,6 +83,9 @@ pub struct Subject {
     pub positive: bool,
     /// What rerunning it until it is decided costs.
     pub cost: f64,
+    /// How likely reruns are to show that it is positive, if it is. The paper
+    /// takes what RERUN says for the label: 1.
+    pub shown: f64,
 }
 
 /// How often RERUN is expected to run a test that fails at a rate: until both
@@ -97,6 +100,11 @@ pub fn expected_runs(rate: f64, most: u32) -> f64 {
         }
     };
     if most < 2 { f64::from(most) } else { 1.0 + alike(rate) + alike(1.0 - rate) }
+}
+
+/// How likely RERUN is to see both outcomes of a test that fails at a rate.
+pub fn chance_of_both(rate: f64, most: u32) -> f64 {
+    if most < 2 { 0.0 } else { 1.0 - rate.powf(f64::from(most)) - (1.0 - rate).powf(f64::from(most)) }
 }
 
 /// How often iDFlakies is expected to classify a test that failed so often in
@@ -120,6 +128,8 @@ pub struct Point {
     pub thresholds: Thresholds,
     /// The correlation of what is said with the labels (MCC).
     pub correlation: f64,
+    /// The share of the positives that is called so.
+    pub found: f64,
     /// What the reruns cost, with collecting what the model looks at.
     pub cost: f64,
 }
@@ -131,16 +141,17 @@ const STEPS: usize = 100;
 /// does without the model and what its features cost.
 pub fn sweep(subjects: &[Subject], features_cost: f64) -> Vec<Point> {
     // By how many thresholds a test reaches; sums over those that reach fewer.
-    let mut sums = [(0.0, 0.0, 0.0); STEPS + 3];
+    let mut sums = [(0.0, 0.0, 0.0, 0.0); STEPS + 3];
     for subject in subjects {
         let reached = (0..=STEPS).filter(|&step| subject.probability >= threshold(step)).count();
         let sum = &mut sums[reached + 1];
         let positive = f64::from(u8::from(subject.positive));
-        *sum = (sum.0 + positive, sum.1 + 1.0 - positive, sum.2 + subject.cost);
+        let shown = positive * subject.shown;
+        *sum = (sum.0 + positive, sum.1 + 1.0 - positive, sum.2 + subject.cost, sum.3 + shown);
     }
     for step in 1..sums.len() {
-        let before = sums[step - 1];
-        sums[step] = (sums[step].0 + before.0, sums[step].1 + before.1, sums[step].2 + before.2);
+        let (before, own) = (sums[step - 1], sums[step]);
+        sums[step] = (own.0 + before.0, own.1 + before.1, own.2 + before.2, own.3 + before.3);
     }
     let all = sums[STEPS + 2];
     let mut points = Vec::new();
@@ -148,11 +159,13 @@ pub fn sweep(subjects: &[Subject], features_cost: f64) -> Vec<Point> {
         for upper in lower..=STEPS + 1 {
             // Those that reach no more than the threshold before are below it.
             let (below, under) = (sums[lower + 1], sums[upper + 1]);
-            let confusion = [all.0 - below.0, all.1 - under.1, below.0, under.1];
+            let hits = all.0 - under.0 + (under.3 - below.3);
+            let confusion = [hits, all.1 - under.1, all.0 - hits, under.1];
             let alone = lower == 0 && upper == STEPS + 1;
             points.push(Point {
                 thresholds: Thresholds { lower: threshold(lower), upper: threshold(upper) },
                 correlation: correlation(confusion),
+                found: if all.0 > 0.0 { hits / all.0 } else { 0.0 },
                 cost: under.2 - below.2 + if alone { 0.0 } else { features_cost },
             });
         }
@@ -237,6 +250,7 @@ mod tests {
         let point = |correlation, cost| Point {
             thresholds: Thresholds { lower: 0.0, upper: 1.0 },
             correlation,
+            found: 1.0,
             cost,
         };
         let points = [point(1.0, 100.0), point(0.9, 12.0), point(0.5, 1.0), point(0.8, 20.0)];
@@ -257,18 +271,20 @@ mod tests {
             let sum: f64 = (2..=most).map(|run| f64::from(run) * exact(run)).sum();
             let sum = sum + f64::from(most) * (1.0 - decided);
             prop_assert!((expected_runs(rate, most) - sum).abs() < 1e-6);
+            prop_assert!((chance_of_both(rate, most) - decided).abs() < 1e-9);
         }
 
         #[test]
         fn a_sweep_equals_calling_every_test(
-            subjects in proptest::collection::vec((0.0..=1.0f64, any::<bool>(), 1.0..9.0f64), 1..20),
+            subjects in proptest::collection::vec((0.0..=1.0f64, any::<bool>(), 1.0..9.0f64, 0.0..=1.0f64), 1..20),
         ) {
             let subjects: Vec<Subject> = subjects
                 .into_iter()
-                .map(|(probability, positive, cost)| Subject {
+                .map(|(probability, positive, cost, shown)| Subject {
                     probability: (probability * 50.0).round() / 50.0,
                     positive,
                     cost,
+                    shown,
                 })
                 .collect();
             let points = sweep(&subjects, 2.5);
@@ -278,18 +294,22 @@ mod tests {
                 for subject in &subjects {
                     let called = point.thresholds.call(subject.probability);
                     cost += if called.is_none() { subject.cost } else { 0.0 };
-                    let place = match (called.unwrap_or(subject.positive), subject.positive) {
-                        (true, true) => 0,
-                        (true, false) => 1,
-                        (false, true) => 2,
-                        (false, false) => 3,
-                    };
-                    confusion[place] += 1.0;
+                    let said = called.map_or(subject.shown, |flaky| f64::from(u8::from(flaky)));
+                    match (subject.positive, called) {
+                        (true, _) => {
+                            confusion[0] += said;
+                            confusion[2] += 1.0 - said;
+                        }
+                        (false, Some(true)) => confusion[1] += 1.0,
+                        (false, _) => confusion[3] += 1.0,
+                    }
                 }
                 if point.thresholds.lower > 0.0 || point.thresholds.upper <= 1.0 {
                     prop_assert!((point.cost - cost).abs() < 1e-9);
                 }
                 prop_assert!((point.correlation - correlation(confusion)).abs() < 1e-9);
+                let positives = confusion[0] + confusion[2];
+                prop_assert!((point.found * positives - confusion[0]).abs() < 1e-9);
             }
         }
     }
