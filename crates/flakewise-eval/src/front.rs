@@ -222,8 +222,8 @@ fn panel(front: &Front) -> String {
              <text x=\"{}\" y=\"{y}\" font-weight=\"bold\">{name}</text><text x=\"{}\" y=\"{y}\">{}</text>\
              <text x=\"{}\" y=\"{y}\">{most}</text><text x=\"{}\" y=\"{y}\">{}</text>\
              <text x=\"{}\" y=\"{y}\">{:.2}{}</text>",
-            at_x + 10.0,
-            at_y + 15.0,
+            at_x - 15.0,
+            at_y - 8.0,
             column(0.0),
             column(20.0),
             thresholds(point),
