@@ -48,14 +48,14 @@ for _kind, _names in NAMES.items():
 
 
 class Lines(measure.Lines):
-    """Executed lines of the project, and of files that have changes in them."""
+    """Executed lines of the project, and of packages that have changes in them."""
 
     def __init__(self, root, test_files, more):
         super().__init__(root, test_files)
         self._more = more
 
     def _lines_of(self, file):
-        if file in self._more and file not in self._names:
+        if file not in self._names and file.startswith(self._more) and file.endswith(".py"):
             self._names[file] = self._found.setdefault(_realpath(file), set())
         return super()._lines_of(file)
 
@@ -90,10 +90,7 @@ class Reads:
         self._has_folder = any(change.kind == "cwd" for change in changes)
         self._pid = _getpid()
         self._running = self._busy = False
-        homes = {home_of(change.owner) for change in changes if change.owner is not None}
-        modules = [sys.modules.get(home) for home in homes if type(home) is str]
-        files = [_module_dict(module).get("__file__") for module in modules if isinstance_of(module, types.ModuleType)]
-        self._lines = Lines(root, test_files, {file for file in files if type(file) is str})
+        self._lines = Lines(root, test_files, tuple(packages(tiers, changes)))
 
     def start(self):
         self._data = os.environ._data
@@ -183,7 +180,10 @@ class Reads:
         return None, None
 
     def _shown(self, path):
-        return os.path.relpath(path, self._root) if path.startswith(self._root + "/") else path
+        if path.startswith(self._root + "/"):
+            return path[len(self._root) + 1 :]
+        # In a package that is installed.
+        return path.rpartition("/site-packages/")[2]
 
     def _note(self, key, file, line):
         known = self._found.get(key)
@@ -211,28 +211,42 @@ class Reads:
                     code = compile(file.read(), path, "exec", dont_inherit=True)
             except Exception:
                 continue
-            for line, owner, name, value in sorted(loads(code, names.get(path, {}), lines), key=lambda load: load[0]):
-                self._match(path, line, owner, name, value, hints)
+            for line, is_import, owner, name, value in sorted(loads(code, names.get(path, {}), lines), key=lambda load: load[:2]):
+                self._match((path, line), is_import, owner, name, value, hints)
         for key, (path, line) in hints.items():
             self._note(key, self._shown(path), line)
 
-    def _match(self, path, line, owner, name, value, hints):
+    def _match(self, place, is_import, owner, name, value, hints):
         kinds = KINDS.get(name, ())
         for change in self._changes:
             if change.key in self._found:
                 continue
             if change.owner is not None:
-                if (owner is change.owner and name == change.attribute) or id(value) in change.ids:
-                    self._note(change.key, self._shown(path), line)
-                elif owner is UNKNOWN and name == change.attribute:
-                    hints.setdefault(change.key, (path, line))
+                is_it = (owner is change.owner and name == change.attribute) or id(value) in change.ids
+                if is_it and not is_import:
+                    self._note(change.key, self._shown(place[0]), place[1])
+                elif is_it or (owner is UNKNOWN and name == change.attribute):
+                    hints.setdefault(change.key, place)
             elif change.kind == "module":
-                if owner is None and (name == change.attribute or name.startswith(change.attribute + ".")):
-                    self._note(change.key, self._shown(path), line)
+                if is_import and (name == change.attribute or name.startswith(change.attribute + ".")):
+                    self._note(change.key, self._shown(place[0]), place[1])
                 elif (owner is sys and name == "modules") or name == change.attribute.rpartition(".")[2]:
-                    hints.setdefault(change.key, (path, line))
+                    hints.setdefault(change.key, place)
             elif change.kind in kinds:
-                hints.setdefault(change.key, (path, line))
+                hints.setdefault(change.key, place)
+
+
+def packages(tiers, changes):
+    """Folders of installed packages that have something changed in them."""
+    for home in {home_of(change.owner) for change in changes if change.owner is not None}:
+        module = sys.modules.get(home) if type(home) is str else None
+        if module is None or not isinstance_of(module, types.ModuleType):
+            continue
+        file = _module_dict(module).get("__file__")
+        if type(file) is str and tiers.of(home, _module_dict(module)) == "other":
+            for _ in range(home.count(".") + (os.path.basename(file) == "__init__.py")):
+                file = os.path.dirname(file)
+            yield file
 
 
 def home_of(owner):
@@ -242,8 +256,8 @@ def home_of(owner):
 
 
 def loads(code, namespace, lines):
-    """What executed lines load: line, owner, name and value. The owner is none for
-    an import."""
+    """What executed lines load: line, whether it is an import, owner, name and
+    value."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from loads(constant, namespace, lines)
@@ -273,7 +287,7 @@ def loads(code, namespace, lines):
         if current is MISSING:
             current = UNKNOWN
         if line in lines:
-            yield line, owner, name, value
+            yield line, operation.startswith("IMPORT"), owner, name, value
 
 
 def attribute(owner, name):

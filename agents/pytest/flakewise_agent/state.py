@@ -3,6 +3,8 @@ looked at, and before the last one again. What is otherwise can be undone before
 last test runs, so that it shows whether that is what they share.
 """
 
+import gc
+
 from . import files, heap, reads, surroundings
 
 # By the process that forks, so that it is part of no test.
@@ -27,16 +29,20 @@ class State:
         self._left_by = {}
         self._changes = []
         self._reads = None
-        self._tiers = heap.Tiers(self._root)
-        self._files = files.Files(self._root)
-        self._heap = heap.Heap(self._tiers, self._test_files)
-        self._surroundings = surroundings.Surroundings(self._connection, self._root)
+        with surroundings.Calm():
+            self._tiers = heap.Tiers(self._root)
+            self._files = files.Files(self._root)
+            self._heap = heap.Heap(self._tiers, self._test_files)
+            self._surroundings = surroundings.Surroundings(self._connection, self._root)
+            # Nor must it be collected sooner than without us.
+            gc.freeze()
 
     def left(self, index):
         """A test has ended that is not the last: what is otherwise since the
         beginning, whoever it was."""
-        changes = dict(self._heap.changes(), **self._surroundings.changes())
-        changes.update(self._files.changes())
+        with surroundings.Calm():
+            changes = dict(self._heap.changes(), **self._surroundings.changes())
+            changes.update(self._files.changes())
         known, self._left_by = self._left_by, {}
         for key, change in changes.items():
             before = known.get(key)
@@ -51,11 +57,12 @@ class State:
         undone = [change for change in changes if change.key in self._undo and change.undo is not None]
         place = {kind: number for number, kind in enumerate(ORDER)}
         failed = set()
-        for change in sorted(undone, key=lambda change: place.get(change.kind, len(ORDER))):
-            try:
-                change.undo()
-            except Exception:
-                failed.add(change.key)
+        with surroundings.Calm():
+            for change in sorted(undone, key=lambda change: place.get(change.kind, len(ORDER))):
+                try:
+                    change.undo()
+                except Exception:
+                    failed.add(change.key)
         told = changes[:CHANGES]
         self._connection.send(
             {

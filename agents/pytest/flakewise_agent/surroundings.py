@@ -523,6 +523,21 @@ class Decimal(Part):
             context.traps[kind] = kind.__name__ in before[6]
 
 
+class Calm:
+    """While this lasts, garbage is not collected: what tests can no longer reach but
+    a weak reference still finds must not go because we look around."""
+
+    was = True
+
+    def __enter__(self):
+        Calm.was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_):
+        if Calm.was:
+            gc.enable()
+
+
 class Settings(Part):
     """Numbers that Python keeps for itself."""
 
@@ -530,7 +545,7 @@ class Settings(Part):
     _settings = {
         "recursion limit": (sys.getrecursionlimit, sys.setrecursionlimit),
         "switch interval": (sys.getswitchinterval, sys.setswitchinterval),
-        "garbage collection": (gc.isenabled, lambda on: gc.enable() if on else gc.disable()),
+        "garbage collection": (lambda: Calm.was, lambda on: setattr(Calm, "was", on)),
         "garbage collection threshold": (gc.get_threshold, lambda threshold: gc.set_threshold(*threshold)),
         "default timeout of sockets": (socket.getdefaulttimeout, socket.setdefaulttimeout),
     }

@@ -13,8 +13,8 @@ pub struct SharedState {
     pub is_read: bool,
     /// Where it reads it: a file, relative to the project, and a line.
     pub read_at: Option<(String, u32)>,
-    /// Whether undoing this, together with all else that is proved, made the test
-    /// end as alone. Otherwise it is only likely, since the test reads it.
+    /// Whether undoing this made the test end as alone, by itself or with others
+    /// that are proved. Otherwise it is only likely, since the test reads it.
     pub is_proved: bool,
 }
 
