@@ -273,6 +273,29 @@ def test_hostile_values_are_not_asked_anything(run, project):
     assert state(host, "test_a", "test_b", undo=changes)[2] == outcome == "passed"
 
 
+def test_looking_around_collects_no_garbage(run):
+    # What only a weak reference finds would go, and with it what a victim meets.
+    host = run(
+        """
+        import gc, sys
+        SEEN = set()
+        def note(phase, info):
+            frame = sys._getframe(1)
+            while frame:
+                SEEN.add(frame.f_code.co_filename.rpartition("/")[2])
+                frame = frame.f_back
+        def test_a():
+            gc.callbacks.append(note)
+            gc.set_threshold(1)
+        def test_b(): assert SEEN and not SEEN & {"heap.py", "files.py"}
+        """,
+        runs=False,
+    )
+    changes, _, outcome = state(host, "test_a", "test_b", reads=False)
+    assert outcome == "passed" and "interpreter:garbage collection threshold" in changes
+    assert "interpreter:garbage collection" not in changes
+
+
 def test_many_changes_are_cut_and_said_to_be(run):
     host = run("import os\ndef test_a():\n    for n in range(1000): os.environ['V%d' % n] = 'x' * 10000\ndef test_b(): pass\n")
     peer, _ = host.fork("test_a", "test_b", state={"undo": [], "reads": True})
