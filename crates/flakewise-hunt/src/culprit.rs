@@ -1,9 +1,9 @@
 //! Which other tests make a test end otherwise than alone.
 //!
-//! First an order is looked for in which it does: the suite's own, reversed,
-//! shuffled. Then the tests before it are reduced to those that are needed.
-//! All of that in forks of one process, and what is found is confirmed in new
-//! ones.
+//! First a part of the others is looked for after which it does, small ones first;
+//! then an order of all: the suite's own, reversed, shuffled. The tests before it
+//! are reduced to those that are needed. All of that in forks of one process, and
+//! what is found is confirmed in new ones.
 
 mod ask;
 
@@ -16,6 +16,9 @@ use flakewise_model::{
     Tally, TestId,
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
 
 use crate::answers::Answers;
 use crate::decide::{chance, odds_of_difference};
@@ -108,6 +111,8 @@ pub enum CulpritError {
 /// Runs of the test alone: one that fails in half of its runs would hide with a
 /// chance of one in a thousand.
 const ALONE: usize = 10;
+/// Tests that are run together before it at most, before whole orders are tried.
+const LARGEST_PART: usize = 128;
 /// Orders of all tests to try. In each but the first every other test runs before
 /// this one, so that what works in 3 of 10 runs shows with a chance of 99.5 %.
 const ORDERS: u32 = 16;
@@ -147,12 +152,13 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         fails_alone: false,
         tries: 1,
         began,
+        pairs: None,
         first_proof: None,
         forks: 0,
         notices: Vec::new(),
     };
     let (answer, cleaners) = search.answer()?;
-    let Search { suite, context, alone, forks, notices, first_proof, .. } = search;
+    let Search { suite, context, alone, forks, notices, first_proof, pairs, .. } = search;
     Ok(CulpritReport {
         run,
         plain: suite.plain_command(victim.session, &context.command),
@@ -165,6 +171,7 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         exhaustive: context.settings.exhaustive,
         forks,
         known: context.answers.used(),
+        pairs,
         first_proof,
         duration: began.elapsed(),
         notices,
@@ -202,8 +209,8 @@ pub(crate) fn find(suite: &Suite, name: &str) -> Result<TestKey, CulpritError> {
     }
 }
 
-fn named(suite: &Suite, test: TestKey) -> NamedTest {
-    NamedTest { test: suite.test_id(test), name: suite.name(test).to_owned() }
+pub(crate) fn named(suite: &Suite, test: TestKey) -> NamedTest {
+    NamedTest { test: suite.test_id(test), name: suite.name(test).to_owned(), argument: suite.argument(test) }
 }
 
 struct Search<'a, 'b> {
@@ -216,6 +223,7 @@ struct Search<'a, 'b> {
     /// How often something is tried before it is said to do nothing.
     tries: usize,
     began: Instant,
+    pairs: Option<(u64, Duration)>,
     first_proof: Option<Duration>,
     forks: u64,
     notices: Vec<Notice>,
@@ -229,36 +237,29 @@ impl Search<'_, '_> {
             return Ok((CulpritAnswer::FlakyAlone, Vec::new()));
         }
         self.fails_alone = self.alone.failed > 0;
-        let Some((before, orders)) = self.order_that_differs()? else {
-            return Ok((CulpritAnswer::NoDifference { orders: ORDERS }, Vec::new()));
+        let mut found = match self.part_that_differs()? {
+            Some(before) => self.reduced(&before)?,
+            None => None,
         };
-        self.tries = self.tries_for(&before)?;
-        let needed = self.minimised(&before)?;
-        let first = self.confirm(&needed)?;
-        if first.confidence.get() < chance(LIKELY) {
-            let more = self.tally(&[], MOST_CONFIRMATIONS)?;
-            self.alone += more;
-            if self.alone.is_mixed() {
-                return Ok((CulpritAnswer::FlakyAlone, Vec::new()));
-            }
-            let names: Vec<&str> = first.tests.iter().map(|test| test.name.as_str()).collect();
-            let text = format!(
-                "it ended otherwise after `{}`, but not often enough again to be sure",
-                names.join("`, `")
-            );
-            self.notices.push(Notice { text, warning: true });
-            return Ok((CulpritAnswer::NoDifference { orders }, Vec::new()));
+        let mut orders = ORDERS;
+        if found.is_none()
+            && !self.alone.is_mixed()
+            && let Some((before, tried)) = self.order_that_differs()?
+        {
+            orders = tried;
+            found = self.reduced(&before)?;
         }
+        let Some((needed, first)) = found else {
+            let is_flaky = self.alone.is_mixed();
+            let no_difference = CulpritAnswer::NoDifference { orders };
+            return Ok((if is_flaky { CulpritAnswer::FlakyAlone } else { no_difference }, Vec::new()));
+        };
         let mut culprits = vec![first];
         culprits[0].shared = shared(self.suite, &needed, self.victim, self.fails_alone, self.tries)?;
         let mut cleaners = Vec::new();
         if self.context.settings.exhaustive {
-            for test in self.all_that_differ(&needed)? {
-                let culprit = self.confirm(&[test])?;
-                if culprit.confidence.get() >= chance(LIKELY) {
-                    culprits.push(culprit);
-                }
-            }
+            let found = self.all_that_differ(&needed)?;
+            culprits.extend(self.confirm_all(&found)?);
             if !self.fails_alone {
                 cleaners = self.cleaners(&needed, culprits[0].forks)?;
             }
@@ -266,6 +267,50 @@ impl Search<'_, '_> {
         let answer =
             if self.fails_alone { CulpritAnswer::Brittle(culprits) } else { CulpritAnswer::Victim(culprits) };
         Ok((answer, cleaners))
+    }
+
+    /// Of tests after which it ended otherwise, those that are needed, if that is
+    /// beyond doubt. If not, it may be the test itself: it runs alone some more.
+    fn reduced(&mut self, before: &[TestKey]) -> Result<Option<(Vec<TestKey>, Culprit)>, RunnerError> {
+        self.tries = self.tries_for(before)?;
+        let needed = self.minimised(before)?;
+        let found = self.confirm(&needed)?;
+        if found.confidence.get() >= chance(LIKELY) {
+            return Ok(Some((needed, found)));
+        }
+        let more = self.tally(&[], MOST_CONFIRMATIONS)?;
+        self.alone += more;
+        if !self.alone.is_mixed() {
+            let names: Vec<&str> = found.tests.iter().map(|test| test.name.as_str()).collect();
+            let names = names.join("`, `");
+            let text = format!("it ended otherwise after `{names}`, but not often enough again to be sure");
+            self.notices.push(Notice { text, warning: true });
+        }
+        Ok(None)
+    }
+
+    /// A part of the other tests after which it ends otherwise than alone. Small
+    /// parts come first and grow, so that what is common is found at once, and no
+    /// test runs twice. Who works only with others that are far, or is cleaned up
+    /// after, is left to whole orders.
+    fn part_that_differs(&mut self) -> Result<Option<Vec<TestKey>>, RunnerError> {
+        let mut rest = self.others();
+        let near = rest.partition_point(|test| self.is_near(*test));
+        rest[near..].shuffle(&mut StdRng::seed_from_u64(self.context.settings.seed));
+        let mut parts: Vec<Vec<TestKey>> = Vec::new();
+        let mut size = 1;
+        while !rest.is_empty() {
+            let mut part: Vec<TestKey> = rest.drain(..size.min(rest.len())).collect();
+            // In the suite's own order, as far as that goes.
+            part.sort_unstable();
+            parts.push(part);
+            size = (2 * size).min(LARGEST_PART);
+        }
+        let found = self.first_that_differs(&parts, 1, |search, done| {
+            let (done, all) = (done as u64, parts.len() as u64);
+            (search.context.progress)(CulpritProgress::Trying { done, all });
+        })?;
+        Ok(found.map(|place| parts.swap_remove(place)))
     }
 
     /// Tests to run before it so that it ends otherwise than alone, and how many
@@ -343,19 +388,56 @@ impl Search<'_, '_> {
                 break;
             }
         }
-        let confidence = Probability::clamped(chance(self.odds(forks)));
-        let is_certain = self.differing(forks) == forks.runs();
-        let mut fresh = Tally::default();
-        if confidence.get() >= chance(LIKELY) {
+        let mut found = self.unproved(needed, forks);
+        if found.confidence.get() >= chance(LIKELY) {
             (self.context.progress)(CulpritProgress::Confirming);
+            let is_certain = self.differing(forks) == forks.runs();
             let most = if is_certain { 2 } else { self.tries.max(CONFIRMATIONS) };
-            fresh = self.fresh(needed, most, !is_certain)?;
-            if self.differing(fresh) > 0 {
-                self.first_proof.get_or_insert_with(|| self.began.elapsed());
+            found.fresh = self.fresh(needed, most, !is_certain)?;
+        }
+        Ok(found)
+    }
+
+    /// The same for many tests that each do it alone: new processes are what
+    /// takes time, so they run side by side.
+    fn confirm_all(&mut self, tests: &[TestKey]) -> Result<Vec<Culprit>, RunnerError> {
+        let mut found: Vec<(TestKey, Culprit)> = Vec::new();
+        for &test in tests {
+            let mut forks = self.tally(&[test], CONFIRMATIONS / 2)?;
+            while self.odds(forks) < SURE
+                && self.differing(forks) > 0
+                && forks.runs() < MOST_CONFIRMATIONS as u64
+            {
+                forks += self.tally(&[test], CONFIRMATIONS)?;
+            }
+            let culprit = self.unproved(&[test], forks);
+            if culprit.confidence.get() >= chance(LIKELY) {
+                found.push((test, culprit));
             }
         }
-        let tests = needed.iter().map(|test| named(self.suite, *test)).collect();
-        Ok(Culprit { tests, forks, fresh, confidence, shared: Vec::new() })
+        (self.context.progress)(CulpritProgress::Confirming);
+        for _ in 0..self.tries {
+            let is_open = |culprit: &Culprit| self.differing(culprit.fresh) == 0;
+            let open = found.iter().filter(|(_, culprit)| is_open(culprit));
+            let open: Vec<TestKey> = open.map(|(test, _)| *test).collect();
+            let ended = self.fresh_once_each(&open)?;
+            for (test, culprit) in &mut found {
+                if let Some(failed) = ended.get(test) {
+                    culprit.fresh.add(*failed);
+                }
+            }
+        }
+        Ok(found.into_iter().map(|(_, culprit)| culprit).collect())
+    }
+
+    fn unproved(&self, needed: &[TestKey], forks: Tally) -> Culprit {
+        Culprit {
+            tests: needed.iter().map(|test| named(self.suite, *test)).collect(),
+            forks,
+            fresh: Tally::default(),
+            confidence: Probability::clamped(chance(self.odds(forks))),
+            shared: Vec::new(),
+        }
     }
 
     /// Every other test that does it by itself, apart from one that is known.
@@ -363,6 +445,7 @@ impl Search<'_, '_> {
         let others = self.others();
         let mut open: Vec<TestKey> = others.into_iter().filter(|test| known != [*test]).collect();
         let mut found = Vec::new();
+        let began = Instant::now();
         let all = (open.len() * self.tries) as u64;
         let mut done = 0;
         for _ in 0..self.tries {
@@ -378,6 +461,7 @@ impl Search<'_, '_> {
             })?;
             open.retain(|test| !found.contains(test));
         }
+        self.pairs = Some((done, began.elapsed()));
         found.sort_unstable();
         Ok(found)
     }
@@ -440,8 +524,11 @@ impl Search<'_, '_> {
         let all = self.suite.tests().into_iter();
         let mut others: Vec<TestKey> =
             all.filter(|test| test.session == victim.session && *test != victim).collect();
-        let file = |test: TestKey| file_of(self.suite.name(test));
-        others.sort_by_key(|test| file(*test) != file(victim));
+        others.sort_by_key(|test| !self.is_near(*test));
         others
+    }
+
+    fn is_near(&self, test: TestKey) -> bool {
+        file_of(self.suite.name(test)) == file_of(self.suite.name(self.victim))
     }
 }

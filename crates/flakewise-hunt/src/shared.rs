@@ -5,9 +5,10 @@
 //! alone once it is undone; of several, the fewest that do it. That a test reads
 //! something only says whom to suspect first.
 
-use flakewise_model::{Failure, NamedTest, Outcome, SharedState, StateKind};
+use flakewise_model::{Failure, Outcome, SharedState, StateKind};
 use flakewise_runner::{RunnerError, SeenChange, StateRun, Suite, TestKey};
 
+use crate::culprit::named;
 use crate::minimise::minimise;
 
 /// Runs until a certain culprit has shown itself; one may be disturbed.
@@ -41,9 +42,8 @@ pub fn shared(
     let found = explain(&Alone { fails: fails_alone, failure }, tries, |undo| {
         Ok(suite.state(culprits, victim, undo)?.ok().filter(|run| run.execution.outcome != Outcome::Skipped))
     })?;
-    let named = |test: TestKey| NamedTest { test: suite.test_id(test), name: suite.name(test).to_owned() };
     let told = |(seen, is_proved): (SeenChange, bool)| SharedState {
-        left_by: named(seen.left_by),
+        left_by: named(suite, seen.left_by),
         change: seen.change,
         is_read: seen.is_read,
         read_at: seen.read_at,

@@ -31,6 +31,8 @@ pub struct CulpritReport {
     pub forks: u64,
     /// Answers that an earlier search had found.
     pub known: u64,
+    /// How many other tests were run before it one by one, and how long that took.
+    pub pairs: Option<(u64, Duration)>,
     /// When the first culprit was proved, from the beginning.
     pub first_proof: Option<Duration>,
     /// How long it took.
@@ -55,8 +57,10 @@ impl CulpritReport {
 pub struct NamedTest {
     /// The test.
     pub test: TestId,
-    /// As its runner names it on a command line.
+    /// Its runner's name for it.
     pub name: String,
+    /// That name as it is typed in the folder the command was given in.
+    pub argument: String,
 }
 
 /// What a search for culprits ended with.

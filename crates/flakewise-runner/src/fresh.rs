@@ -60,22 +60,71 @@ pub struct FreshRun {
 impl Suite {
     /// Runs one test in a newly started process.
     pub fn fresh(&mut self, test: TestKey, options: &FreshOptions<'_>) -> Result<FreshRun, RunnerError> {
-        let session = test.session as usize;
-        let worker = self.worker(session, "fresh");
+        let worker = self.worker(test.session as usize, "fresh");
         // Only the tests' own files are collected; if that does not bring them
         // to light, everything is.
-        let all = options.before.iter().chain([&test]);
-        let mut files: Vec<PathBuf> = Vec::new();
-        for file in all.filter_map(|test| self.sessions[session].file_of(self.name(*test))) {
-            if !files.contains(&file) {
-                files.push(file);
-            }
-        }
+        let files = self.files_of(options.before.iter().chain([&test]));
         let mut run = self.fresh_once(test, options, &files, &worker)?;
         if run.execution.is_err() && !files.is_empty() && options.elsewhere.is_none() {
             run = self.fresh_once(test, options, &[], &worker)?;
         }
         Ok(run)
+    }
+
+    /// Runs tests after others, each list in a newly started process, several of
+    /// them side by side: how the last of each list ended, or why it was not run.
+    pub fn fresh_many(
+        &mut self,
+        lists: &[Vec<TestKey>],
+        hash_seed: u32,
+        side_by_side: usize,
+    ) -> Result<Vec<Result<Execution, String>>, RunnerError> {
+        let mut ended = Vec::new();
+        for lists in lists.chunks(side_by_side.max(1)) {
+            let mut jobs = Vec::new();
+            for list in lists {
+                let worker = self.worker(list[0].session as usize, "fresh");
+                let files = self.files_of(list.iter());
+                let (order, state) = self.fresh_job(list, &files, &worker);
+                jobs.push(self.start_fresh(order, state, hash_seed, None)?.0);
+            }
+            self.finish_jobs(&jobs)?;
+            for (job, list) in jobs.into_iter().zip(lists) {
+                let asked = list[list.len() - 1];
+                ended.push(self.take_job(job).outcome_of(asked, Phase::Fresh));
+            }
+        }
+        Ok(ended)
+    }
+
+    /// The files that tests of one session are in.
+    fn files_of<'a>(&self, tests: impl Iterator<Item = &'a TestKey>) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        for file in tests.filter_map(|test| self.test_file(*test)) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+        files
+    }
+
+    /// What a new process is told to run these tests.
+    fn fresh_job(&self, tests: &[TestKey], files: &[PathBuf], worker: &str) -> (Job, JobState) {
+        let names: Vec<String> = tests.iter().map(|test| self.name(*test).to_owned()).collect();
+        let order = Job {
+            names: names.clone(),
+            files: files.iter().map(|file| file.to_string_lossy().into_owned()).collect(),
+            phase: Some(AgentPhase::Fresh),
+            tidy: self.tidies,
+            ..Job::default()
+        };
+        let state = JobState {
+            session: tests[0].session,
+            worker: worker.to_owned(),
+            numbers: names.into_iter().zip(tests.iter().map(|test| test.number)).collect(),
+            ..JobState::default()
+        };
+        (order, state)
     }
 
     fn fresh_once(
@@ -86,25 +135,16 @@ impl Suite {
         worker: &str,
     ) -> Result<FreshRun, RunnerError> {
         let all: Vec<TestKey> = options.before.iter().copied().chain([test]).collect();
-        let names: Vec<String> = all.iter().map(|test| self.name(*test).to_owned()).collect();
         let watch = Watch::new(&options.watch);
         let trail = self.folder.trail();
         let place = |file: &PathBuf| options.elsewhere.map_or_else(|| file.clone(), |map| map(file));
+        let files: Vec<PathBuf> = files.iter().map(place).collect();
+        let (order, state) = self.fresh_job(&all, &files, worker);
         let order = Job {
-            names: names.clone(),
-            files: files.iter().map(|file| place(file).to_string_lossy().into_owned()).collect(),
-            phase: Some(AgentPhase::Fresh),
             observe: options.observe,
-            tidy: self.tidies,
             trail: trail.to_string_lossy().into_owned(),
             changed: options.changed.clone(),
-            ..Job::default()
-        };
-        let state = JobState {
-            session: test.session,
-            worker: worker.to_owned(),
-            numbers: names.into_iter().zip(all.iter().map(|test| test.number)).collect(),
-            ..JobState::default()
+            ..order
         };
         let started = self.start_fresh(order, state, options.hash_seed, options.elsewhere);
         let (job, printed) = match started {

@@ -247,6 +247,30 @@ impl Suite {
         Ok(())
     }
 
+    /// Waits until the processes of some jobs have ended.
+    pub(crate) fn finish_jobs(&mut self, jobs: &[u32]) -> Result<(), RunnerError> {
+        let began = Instant::now();
+        loop {
+            let deadline = Instant::now() + Duration::from_secs(1);
+            let is_done = |suite: &Self| jobs.iter().all(|job| suite.is_over(*job));
+            self.pump(&mut NothingAgain, |suite| is_done(suite) || Instant::now() > deadline)?;
+            if is_done(self) {
+                break;
+            }
+            for job in jobs.iter().filter(|job| !self.is_over(**job)) {
+                let tests = u32::try_from(self.jobs[job].numbers.len()).unwrap_or(u32::MAX);
+                let limit = START_LIMIT + self.options.test_timeout.saturating_mul(tests.max(1));
+                if began.elapsed() > limit + self.start_allowance(*job)
+                    && let Some(pid) = self.jobs[job].pid
+                {
+                    processes::kill_tree(pid);
+                }
+            }
+        }
+        self.sweep();
+        Ok(())
+    }
+
     /// Whether a job's process has ended and all it said is known.
     fn is_over(&self, job: u32) -> bool {
         let Some(state) = self.jobs.get(&job) else { return true };

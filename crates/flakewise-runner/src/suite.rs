@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -280,13 +281,13 @@ impl Suite {
     }
 
     /// The file a test is in, if its name leads to one.
-    pub fn test_file(&self, test: TestKey) -> Option<std::path::PathBuf> {
+    pub fn test_file(&self, test: TestKey) -> Option<PathBuf> {
         self.sessions[test.session as usize].file_of(self.name(test))
     }
 
     /// The folder that names of tests of the first session are relative to.
-    pub fn root(&self) -> &std::path::Path {
-        std::path::Path::new(self.sessions.first().map_or("", |session| &session.root))
+    pub fn root(&self) -> &Path {
+        Path::new(self.sessions.first().map_or("", |session| &session.root))
     }
 
     /// A test's id.
@@ -359,6 +360,27 @@ impl Suite {
             }
         }
         words
+    }
+
+    /// A test as it is named on the command line, in the folder it was given in.
+    pub fn argument(&self, test: TestKey) -> String {
+        let session = &self.sessions[test.session as usize];
+        let name = self.name(test);
+        let (root, folder) = (Path::new(&session.root), Path::new(&session.hello.cwd));
+        if root == folder || session.root.is_empty() {
+            return name.to_owned();
+        }
+        if let Ok(above) = root.strip_prefix(folder) {
+            return above.join(name).to_string_lossy().into_owned();
+        }
+        if let Ok(below) = folder.strip_prefix(root) {
+            if let Some(rest) = Path::new(name).strip_prefix(below).ok().and_then(Path::to_str) {
+                return rest.to_owned();
+            }
+            let up: PathBuf = below.components().map(|_| "..").collect();
+            return up.join(name).to_string_lossy().into_owned();
+        }
+        root.join(name).to_string_lossy().into_owned()
     }
 
     /// Whether tests of a session can be run in forks.

@@ -1,6 +1,6 @@
 //! Questions of a search: how does the test end after these?
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use flakewise_model::{Notice, Outcome, Tally};
 use flakewise_runner::{Execution, Forks, FreshOptions, RunnerError, TestKey};
@@ -57,7 +57,7 @@ impl Search<'_, '_> {
         most: usize,
         until_shown: bool,
     ) -> Result<Tally, RunnerError> {
-        let question = format!("fresh-{}", self.question(before));
+        let question = self.fresh_question(before);
         let options = FreshOptions {
             hash_seed: self.suite.hash_seed(),
             before: before.to_vec(),
@@ -81,11 +81,52 @@ impl Search<'_, '_> {
                 },
             };
             tally.add(failed);
-            if until_shown && failed != self.fails_alone {
-                break;
+            if failed != self.fails_alone {
+                self.first_proof.get_or_insert_with(|| self.began.elapsed());
+                if until_shown {
+                    break;
+                }
             }
         }
         Ok(tally)
+    }
+
+    /// Whether the test fails after each of these in a new process, side by side.
+    pub(super) fn fresh_once_each(
+        &mut self,
+        tests: &[TestKey],
+    ) -> Result<HashMap<TestKey, bool>, RunnerError> {
+        let mut ended = HashMap::new();
+        let mut open = Vec::new();
+        for &test in tests {
+            match self.context.answers.known(&self.fresh_question(&[test])) {
+                Some(failed) => drop(ended.insert(test, failed)),
+                None => open.push(vec![test, self.victim]),
+            }
+        }
+        let jobs = if self.suite.wrote_files() { 1 } else { self.context.settings.jobs };
+        for lists in open.chunks(jobs) {
+            for (list, result) in
+                lists.iter().zip(self.suite.fresh_many(lists, self.suite.hash_seed(), jobs)?)
+            {
+                match result {
+                    Ok(execution) if execution.outcome == Outcome::Skipped => {}
+                    Ok(execution) => {
+                        let failed = execution.outcome.is_failure();
+                        self.context.answers.learn(&self.fresh_question(&list[..1]), failed);
+                        ended.insert(list[0], failed);
+                    }
+                    Err(trouble) => {
+                        self.warn(format!("what was found could not be run in a new process: {trouble}"));
+                    }
+                }
+            }
+        }
+        Ok(ended)
+    }
+
+    fn fresh_question(&self, before: &[TestKey]) -> String {
+        format!("fresh-{}", self.question(before))
     }
 
     /// Runs the test after each of some lists of tests, side by side and begun in

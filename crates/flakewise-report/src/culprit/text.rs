@@ -145,7 +145,7 @@ pub(super) fn reproduce(report: &CulpritReport, culprit: &Culprit) -> String {
 
 /// A plain command that runs some tests and then the one that was asked about.
 pub(super) fn plain(report: &CulpritReport, before: &[NamedTest]) -> String {
-    let names = before.iter().chain([&report.test]).map(|test| test.name.as_str());
+    let names = before.iter().chain([&report.test]).map(|test| test.argument.as_str());
     let words: Vec<String> =
         report.plain.iter().map(String::as_str).chain(names).map(|word| shell_word(&clean(word))).collect();
     words.join(" ")

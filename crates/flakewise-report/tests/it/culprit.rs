@@ -9,7 +9,8 @@ use flakewise_report::{culprit_json, culprit_text};
 use crate::sample;
 
 fn named(file: &str, name: &str) -> NamedTest {
-    NamedTest { test: TestId::builder("pytest", file).finish(name, None), name: format!("{file}::{name}") }
+    let full = format!("{file}::{name}");
+    NamedTest { test: TestId::builder("pytest", file).finish(name, None), name: full.clone(), argument: full }
 }
 
 fn shared(kind: StateKind, key: &str, name: &str, before: &str, after: &str) -> SharedState {
@@ -52,6 +53,7 @@ fn report(fails_alone: bool, shared: Vec<SharedState>) -> CulpritReport {
         exhaustive: true,
         forks: 42,
         known: 0,
+        pairs: None,
         first_proof: None,
         duration: Duration::from_secs(2),
         notices: Vec::new(),
