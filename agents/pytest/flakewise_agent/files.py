@@ -2,8 +2,11 @@
 
 What a file held is kept when this process is about to write to it, as Python's
 audit events tell, so nothing is read that nobody touches. What other processes and
-compiled code do shows in a look at all files of the project before and after; such
-a file can be removed again, but not put back.
+compiled code do shows in a look at all files of the project before and after.
+
+Only what this process did is ever put back, only below the project and the folder
+for temporary files, and nothing is removed that was there before: a file that
+somebody else made meanwhile may be their work.
 """
 
 import os
@@ -52,10 +55,16 @@ MADE_UP = re.compile(r"tmp[a-z0-9_]{8}")
 class Kept:
     """A path as it was before this process touched it."""
 
-    __slots__ = ("status", "contents", "target")
+    __slots__ = ("status", "contents", "target", "is_fixed")
 
     def __init__(self, status, contents=None, target=None):
         self.status, self.contents, self.target = status, contents, target
+        #: Whether it must be left as it is now.
+        self.is_fixed = False
+
+    @property
+    def can_be_made_again(self):
+        return self.status is None or self.contents is not None or self.target is not None
 
 
 class Files:
@@ -63,6 +72,7 @@ class Files:
 
     def __init__(self, root, looks=True, since=None):
         self.root = os.path.realpath(root)
+        self._folders = tuple(folder + "/" for folder in {self.root, os.path.realpath(temporary()), temporary()})
         self._kept = {}
         self._total = 0
         self._pid = _getpid()
@@ -86,9 +96,15 @@ class Files:
                 if type(flags) is int and flags & WRITING and not isinstance(path, int):
                     self._keep(path, None)
             elif event in EVENTS:
+                kept = []
                 for place, folder in EVENTS[event]:
                     above = arguments[folder] if folder is not None and folder < len(arguments) else None
-                    self._keep(arguments[place], above)
+                    kept.append(self._keep(arguments[place], above))
+                if event == "os.rename" and (kept[0] is None or not kept[0].can_be_made_again):
+                    # What was there before lives on under its new name.
+                    for one in kept:
+                        if one is not None:
+                            one.is_fixed = True
         except Exception:
             pass
 
@@ -96,14 +112,18 @@ class Files:
         self._busy = True
         try:
             path = self._absolute(path, above)
-            if path is None or path in self._kept or self._is_skipped(path):
-                return
+            if path is None or self._is_skipped(path):
+                return None
+            if path in self._kept:
+                return self._kept[path]
             kept = self._look(path)
             if self._since is not None and kept.status is not None and kept.status.st_mtime_ns >= self._since:
                 if not is_new(path):
-                    return
+                    return None
                 kept = Kept(None)
+            kept.is_fixed = not path.startswith(self._folders)
             self._kept[path] = kept
+            return kept
         finally:
             self._busy = False
 
@@ -185,10 +205,11 @@ class Files:
             for path in self._listed.keys() | now.keys():
                 if path not in self._kept and self._listed.get(path, 0) != now.get(path, 0):
                     if path not in self._listed:
-                        different[path] = (("not there", "made"), Kept(None))
+                        different[path] = (("not there", "made"), None)
                     else:
                         different[path] = (("there", "changed" if path in now else "gone"), None)
         found = {}
+        fixed = [path for path, kept in self._kept.items() if kept.is_fixed]
         made = {path for path, ((_, after), _) in different.items() if after == "made"}
         for path in sorted(different):
             (before, after), kept = different[path]
@@ -196,7 +217,9 @@ class Files:
                 continue
             shown = os.path.relpath(path, self.root) if path.startswith(self.root + "/") else path
             key = "file:" + MADE_UP.sub("tmp*", shown)
-            undo = self._undo(path, kept) if kept is not None and self._can_undo(kept) else None
+            can_undo = kept is not None and self._can_undo(kept)
+            holds_fixed = any(other.startswith(path + "/") for other in fixed)
+            undo = self._undo(path, kept) if can_undo and not holds_fixed else None
             if key in found:
                 known = found[key]
                 known.undo = both(known.undo, undo)
@@ -207,7 +230,7 @@ class Files:
 
     def _can_undo(self, kept):
         is_folder = kept.status is not None and stat.S_ISDIR(kept.status.st_mode)
-        return kept.status is None or is_folder or kept.contents is not None or kept.target is not None
+        return not kept.is_fixed and (is_folder or kept.can_be_made_again)
 
     def _difference(self, path, kept):
         try:
@@ -261,25 +284,30 @@ def remember(root):
         files = Files(root, looks=False)
         # The process that forks writes nothing itself.
         files._pid = 0
-        temporary = os.environ.get("TMPDIR") or "/tmp"
+        folder = temporary()
         try:
-            names = {_join(temporary, name) for name in os.listdir(temporary)}
+            names = {_join(folder, name) for name in os.listdir(folder)}
         except OSError:
             names = None
         listed = files.look_around()
-        _known = (files.root, set(listed) if files._is_complete else None, temporary, names)
+        _known = (files.root, set(listed) if files._is_complete else None, folder, names)
 
 
 def is_new(path):
     """Whether something is known not to have been there."""
     if _known is None:
         return False
-    root, listed, temporary, names = _known
+    root, listed, folder, names = _known
     if path.startswith(root + "/"):
         return listed is not None and path not in listed
-    if path.startswith(temporary + "/"):
-        return names is not None and _join(temporary, path[len(temporary) + 1 :].partition("/")[0]) not in names
+    if path.startswith(folder + "/"):
+        return names is not None and _join(folder, path[len(folder) + 1 :].partition("/")[0]) not in names
     return False
+
+
+def temporary():
+    """The folder for temporary files."""
+    return _normpath(os.environ.get("TMPDIR") or "/tmp")
 
 
 def folders_above(path):

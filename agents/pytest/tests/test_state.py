@@ -1,5 +1,9 @@
 """What tests leave behind for another one."""
 
+import os
+import pathlib
+import tempfile
+
 import pytest
 
 
@@ -202,9 +206,62 @@ def test_files_are_put_back_and_left_as_they_were(run, project, tmp_path):
     assert set(changes) == {"file:data", "file:data/a", "file:data/b"}
     assert state(host, "test_removes", "test_a", undo=changes)[2] == "passed"
     check(host, "test_makes", "test_new", "file:new")
-    check(host, "test_shell", "test_new", "file:shell")
+    # It may be the work of somebody else who is busy here.
+    changes, _, _ = state(host, "test_shell", "test_new")
+    assert [(key, change["can_undo"]) for key, change in changes.items()] == [("file:shell", False)]
     assert (tmp_path / "data" / "a").read_text() == "a" and (tmp_path / "data" / "b").exists()
-    assert not (tmp_path / "new").exists() and not (tmp_path / "shell").exists()
+    assert not (tmp_path / "new").exists() and (tmp_path / "shell").exists()
+
+
+@pytest.mark.parametrize("how", [{"tidy": True}, {"state": {"undo": [], "reads": False}}])
+def test_nothing_is_lost_that_was_there_before(run, project, tmp_path, how):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "work").write_text("days of work")
+    (tmp_path / "large").write_bytes(b"x" * (5 << 20))
+    host = run(
+        """
+        import os, pathlib, shutil
+        HERE = pathlib.Path(__file__).parent
+        def test_a():
+            (HERE / "new").mkdir()
+            shutil.move(HERE / "kept", HERE / "new")
+            os.rename(HERE / "large", HERE / "larger")
+            (HERE / "new" / "own").write_text("x")
+        def test_b(): pass
+        """,
+        runs=False,
+    )
+    host.fork("test_a", "test_b", **how)
+    places = [tmp_path / "kept" / "work", tmp_path / "new" / "kept" / "work"]
+    assert [place.read_text() for place in places if place.exists()] == ["days of work"]
+    sizes = [(tmp_path / name).stat().st_size for name in ("large", "larger") if (tmp_path / name).exists()]
+    assert sizes == [5 << 20]
+
+
+@pytest.fixture
+def elsewhere():
+    # Not below pytest's own folders, which are left alone in any case.
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder, "log")
+
+
+def test_files_outside_are_left_alone(run, elsewhere, tmp_path_factory, monkeypatch):
+    elsewhere.write_text("a")
+    os.utime(elsewhere, (1_000_000_000, 1_000_000_000))
+    # Nothing here is below the folder for temporary files.
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
+    host = run(
+        """
+        import pathlib
+        def test_a():
+            with pathlib.Path(%r).open("a") as file: file.write("b")
+        def test_b(): pass
+        """
+        % str(elsewhere),
+        runs=False,
+    )
+    host.fork("test_a", "test_b", tidy=True)
+    assert elsewhere.read_text() == "ab"
 
 
 def test_a_tidy_job_leaves_files_as_it_found_them(run, tmp_path):
