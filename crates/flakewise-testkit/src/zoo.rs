@@ -119,6 +119,11 @@ pub fn grandchildren(state: &Path) -> Vec<u32> {
         .collect()
 }
 
+/// Copies a suite of the zoo, such as `leaks`, to a folder.
+pub fn copy_suite(name: &str, to: &Path) {
+    copy(&source().join(name), to);
+}
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../zoo/pytest")
 }

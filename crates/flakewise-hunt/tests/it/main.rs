@@ -4,12 +4,12 @@
 //! One test only: a suite ends every process below this one when it is dropped.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use flakewise_hunt::shared;
 use flakewise_model::Outcome;
 use flakewise_runner::{Director, RunnerCommand, Suite, SuiteOptions, TestKey};
+use flakewise_testkit::zoo::copy_suite;
 
 /// What is planted: the part of the names that a victim and its polluter share, and
 /// the keys of what the one leaves and the other reads.
@@ -60,7 +60,7 @@ impl Director for Collect {
 #[test]
 fn every_planted_leak_is_named_and_proved_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
-    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../zoo/pytest/leaks"), folder.path());
+    copy_suite("leaks", folder.path());
     let python = std::env::var("FLAKEWISE_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let temporary = folder.path().join("temporary");
     fs::create_dir(&temporary).expect("a folder");
@@ -131,20 +131,4 @@ fn every_planted_leak_is_named_and_proved_and_nothing_else() {
 fn test(suite: &Suite, name: &str) -> TestKey {
     let is_it = |test: &TestKey| suite.name(*test).ends_with(&format!("::{name}"));
     suite.tests().into_iter().find(is_it).unwrap_or_else(|| panic!("no test is called {name}"))
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("folders can be made");
-    for entry in fs::read_dir(from).expect("the zoo is in the repository") {
-        let entry = entry.expect("folders can be listed");
-        let (name, path) = (entry.file_name(), entry.path());
-        if name == "__pycache__" || name == ".pytest_cache" {
-            continue;
-        }
-        if path.is_dir() {
-            copy(&path, &to.join(name));
-        } else {
-            fs::copy(&path, to.join(name)).expect("files can be copied");
-        }
-    }
 }
