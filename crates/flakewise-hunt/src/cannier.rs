@@ -5,6 +5,10 @@
 //! one on flaky; only what lies between is run again. Costs are those of the
 //! paper's equations 6 to 8, labels those of its table 2. Nothing runs here.
 
+mod pairs;
+
+pub use pairs::{FirstCulprit, PairPoint, PairSubject, first_culprits, pairs_front, pairs_knee, sweep_pairs};
+
 /// What two kinds of runs showed of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -185,23 +189,29 @@ fn correlation([hits, alarms, misses, rest]: [f64; 4]) -> f64 {
 
 /// The points that no other beats in both, from cheap to dear.
 pub fn pareto(points: &[Point]) -> Vec<Point> {
+    undominated(points, |point| point.cost, |point| point.correlation)
+}
+
+/// The point nearest to a correlation of 1 at no cost, the dearest costing 1.
+pub fn knee(front: &[Point]) -> Option<Point> {
+    let dearest = front.iter().map(|point| point.cost).fold(f64::MIN_POSITIVE, f64::max);
+    nearest_to_utopia(front, |point| point.cost / dearest, |point| point.correlation)
+}
+
+fn undominated<P: Copy>(points: &[P], cost: impl Fn(&P) -> f64, worth: impl Fn(&P) -> f64) -> Vec<P> {
     let mut sorted = points.to_vec();
-    sorted.sort_by(|one, other| {
-        one.cost.total_cmp(&other.cost).then(other.correlation.total_cmp(&one.correlation))
-    });
-    let mut front: Vec<Point> = Vec::new();
+    sorted.sort_by(|one, other| cost(one).total_cmp(&cost(other)).then(worth(other).total_cmp(&worth(one))));
+    let mut front: Vec<P> = Vec::new();
     for point in sorted {
-        if front.last().is_none_or(|last| point.correlation > last.correlation) {
+        if front.last().is_none_or(|last| worth(&point) > worth(last)) {
             front.push(point);
         }
     }
     front
 }
 
-/// The point nearest to a correlation of 1 at no cost, the dearest costing 1.
-pub fn knee(front: &[Point]) -> Option<Point> {
-    let dearest = front.iter().map(|point| point.cost).fold(f64::MIN_POSITIVE, f64::max);
-    let far = |point: &Point| (1.0 - point.correlation).hypot(point.cost / dearest);
+fn nearest_to_utopia<P: Copy>(front: &[P], cost: impl Fn(&P) -> f64, worth: impl Fn(&P) -> f64) -> Option<P> {
+    let far = |point: &P| (1.0 - worth(point)).hypot(cost(point));
     front.iter().copied().min_by(|one, other| far(one).total_cmp(&far(other)))
 }
 
