@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seeds = arguments.get(1).ok_or("--seeds wants a number")?.parse()?;
         arguments.drain(..2);
     }
-    if arguments.is_empty() || arguments.len() % 3 != 0 {
+    if arguments.is_empty() || !arguments.len().is_multiple_of(3) {
         return Err("usage: pairs [--seeds SEEDS] NAME PAIRS FEATURES [NAME PAIRS FEATURES]...".into());
     }
     let suites = arguments
@@ -82,7 +82,9 @@ impl Suite {
             seconds.push(test["seconds"].as_f64().ok_or("a test without a time")?);
         }
         let mut table = DenseMatrix::new(rows.first().map_or(0, |row| row.len()));
-        rows.iter().for_each(|row| table.push(row));
+        for row in &rows {
+            table.push(row);
+        }
         let places: Vec<(usize, usize)> = serde_json::from_value(said["pairs"].clone())?;
         let (mut pollutes, mut is_victim) = (vec![false; rows.len()], vec![false; rows.len()]);
         for &(first, second) in &places {
