@@ -6,16 +6,16 @@
 //! PAIRS is what `flakewise debug pairs` prints of a suite, FEATURES what
 //! `flakewise hunt --features` writes of it. A test's probabilities come from
 //! tests of the other folds of its suite, as in the paper, and from the other
-//! suites alone. Prints JSON.
+//! suites alone. Also asks without models, learning from the answers. Prints JSON.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::io::Write as _;
 
-use flakewise_hunt::Pair;
 use flakewise_hunt::cannier::{
     PairPoint, PairSubject, first_culprits, pairs_front, pairs_knee, pairwise_cost, sweep_pairs,
 };
+use flakewise_hunt::{Pair, PairPlanner};
 use flakewise_learn::{DenseMatrix, Forest, ForestOptions, roc_auc, smote, stratified_folds};
 use serde_json::{Value, json};
 
@@ -28,6 +28,8 @@ const PAPER_POLLUTER: f64 = 0.09;
 const PAPER_VICTIM: f64 = 0.06;
 const PAPER_KEPT: f64 = 0.94;
 const PAPER_COST: f64 = 0.08;
+/// Pairs between two looks at what was found.
+const ASKED_AT_ONCE: usize = 40;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let across = [true, false].map(|polluters| from_others(&others, suite, polluters, seeds));
             ways.push(suite.judged("other suites", &across));
         }
-        told.push(suite.told(&ways));
+        told.push(suite.told(&ways, seeds));
     }
     writeln!(std::io::stdout(), "{}", json!({ "suites": told }))?;
     Ok(())
@@ -64,6 +66,8 @@ struct Suite {
     name: String,
     table: DenseMatrix,
     seconds: Vec<f64>,
+    /// Tests that ended alike whenever they ran alone: only these are in pairs.
+    steady: Vec<usize>,
     pairs: Vec<Pair>,
     pollutes: Vec<bool>,
     is_victim: Vec<bool>,
@@ -74,11 +78,14 @@ impl Suite {
         let measured = measured(features)?;
         let said: Value = serde_json::from_slice(&std::fs::read(pairs)?)?;
         let tests = said["tests"].as_array().ok_or("no tests")?;
-        let (mut rows, mut seconds) = (Vec::new(), Vec::new());
-        for test in tests {
+        let (mut rows, mut seconds, mut steady) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, test) in tests.iter().enumerate() {
             let test_name = test["name"].as_str().ok_or("a test without a name")?;
             let row = measured.get(test_name).ok_or_else(|| format!("{test_name} was not measured"))?;
             rows.push(&row[..]);
+            if test["passed_alone"] == 0 || test["failed_alone"] == 0 {
+                steady.push(place);
+            }
             seconds.push(test["seconds"].as_f64().ok_or("a test without a time")?);
         }
         let mut table = DenseMatrix::new(rows.first().map_or(0, |row| row.len()));
@@ -92,7 +99,7 @@ impl Suite {
             is_victim[second] = true;
         }
         let pairs = places.into_iter().map(|(first, second)| Pair { first, second }).collect();
-        Ok(Self { name: name.to_owned(), table, seconds, pairs, pollutes, is_victim })
+        Ok(Self { name: name.to_owned(), table, seconds, steady, pairs, pollutes, is_victim })
     }
 
     /// What the probabilities that tests are polluters and victims are worth.
@@ -126,7 +133,7 @@ impl Suite {
         })
     }
 
-    fn told(&self, ways: &[Value]) -> Value {
+    fn told(&self, ways: &[Value], seeds: u64) -> Value {
         let count = |labels: &[bool]| labels.iter().filter(|&&label| label).count();
         let costs = |labels: &[bool]| -> Vec<f64> {
             self.seconds
@@ -142,8 +149,45 @@ impl Suite {
             "name": self.name, "tests": self.seconds.len(), "pairs": self.pairs.len(),
             "polluters": count(&self.pollutes), "victims": count(&self.is_victim),
             "perfect_cost": left / pairwise_cost(&self.seconds, &self.seconds).max(f64::MIN_POSITIVE),
-            "ways": ways,
+            "ways": ways, "learnt": self.learnt(seeds),
         })
+    }
+
+    /// What is found of the true pairs if what was found says what to ask next.
+    fn learnt(&self, seeds: u64) -> Value {
+        let truth: HashSet<(usize, usize)> =
+            self.pairs.iter().map(|pair| (pair.first, pair.second)).collect();
+        let all = (self.steady.len() * self.steady.len().saturating_sub(1)).max(1) as f64;
+        let (mut found_at_cost, mut cost_of_kept) = (Vec::new(), Vec::new());
+        for seed in 0..seeds {
+            let mut planner = PairPlanner::new(self.steady.len(), seed);
+            let (mut asked, mut found, mut at_cost, mut of_kept) = (0, 0, 0.0, 1.0);
+            loop {
+                let pairs = planner.next(ASKED_AT_ONCE);
+                if pairs.is_empty() {
+                    break;
+                }
+                asked += pairs.len();
+                for pair in pairs {
+                    if truth.contains(&(self.steady[pair.first], self.steady[pair.second])) {
+                        planner.is_true(pair);
+                        found += 1;
+                    }
+                }
+                let share = f64::from(found) / self.pairs.len().max(1) as f64;
+                if asked as f64 / all <= PAPER_COST {
+                    at_cost = share;
+                }
+                if share >= PAPER_KEPT {
+                    of_kept = asked as f64 / all;
+                    break;
+                }
+            }
+            found_at_cost.push(at_cost);
+            cost_of_kept.push(of_kept);
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        json!({ "found_at_cost": mean(&found_at_cost), "cost_of_kept": mean(&cost_of_kept) })
     }
 
     fn features_cost(&self) -> f64 {
