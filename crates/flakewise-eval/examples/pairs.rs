@@ -61,13 +61,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A suite of which all pairs were run.
+/// A suite of which all pairs were run. Tests that did not end alike whenever they
+/// ran alone are in no pair, and left out.
 struct Suite {
     name: String,
     table: DenseMatrix,
     seconds: Vec<f64>,
-    /// Tests that ended alike whenever they ran alone: only these are in pairs.
-    steady: Vec<usize>,
     pairs: Vec<Pair>,
     pollutes: Vec<bool>,
     is_victim: Vec<bool>,
@@ -78,28 +77,32 @@ impl Suite {
         let measured = measured(features)?;
         let said: Value = serde_json::from_slice(&std::fs::read(pairs)?)?;
         let tests = said["tests"].as_array().ok_or("no tests")?;
-        let (mut rows, mut seconds, mut steady) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut rows, mut seconds, mut places) = (Vec::new(), Vec::new(), HashMap::new());
         for (place, test) in tests.iter().enumerate() {
+            if test["passed_alone"] != 0 && test["failed_alone"] != 0 {
+                continue;
+            }
+            places.insert(place, rows.len());
             let test_name = test["name"].as_str().ok_or("a test without a name")?;
             let row = measured.get(test_name).ok_or_else(|| format!("{test_name} was not measured"))?;
             rows.push(&row[..]);
-            if test["passed_alone"] == 0 || test["failed_alone"] == 0 {
-                steady.push(place);
-            }
             seconds.push(test["seconds"].as_f64().ok_or("a test without a time")?);
         }
         let mut table = DenseMatrix::new(rows.first().map_or(0, |row| row.len()));
         for row in &rows {
             table.push(row);
         }
-        let places: Vec<(usize, usize)> = serde_json::from_value(said["pairs"].clone())?;
+        let said: Vec<(usize, usize)> = serde_json::from_value(said["pairs"].clone())?;
+        let pairs: Vec<Pair> = said
+            .into_iter()
+            .map(|(first, second)| Pair { first: places[&first], second: places[&second] })
+            .collect();
         let (mut pollutes, mut is_victim) = (vec![false; rows.len()], vec![false; rows.len()]);
-        for &(first, second) in &places {
-            pollutes[first] = true;
-            is_victim[second] = true;
+        for pair in &pairs {
+            pollutes[pair.first] = true;
+            is_victim[pair.second] = true;
         }
-        let pairs = places.into_iter().map(|(first, second)| Pair { first, second }).collect();
-        Ok(Self { name: name.to_owned(), table, seconds, steady, pairs, pollutes, is_victim })
+        Ok(Self { name: name.to_owned(), table, seconds, pairs, pollutes, is_victim })
     }
 
     /// What the probabilities that tests are polluters and victims are worth.
@@ -155,12 +158,13 @@ impl Suite {
 
     /// What is found of the true pairs if what was found says what to ask next.
     fn learnt(&self, seeds: u64) -> Value {
+        let tests = self.seconds.len();
         let truth: HashSet<(usize, usize)> =
             self.pairs.iter().map(|pair| (pair.first, pair.second)).collect();
-        let all = (self.steady.len() * self.steady.len().saturating_sub(1)).max(1) as f64;
+        let all = (tests * tests.saturating_sub(1)).max(1) as f64;
         let (mut found_at_cost, mut cost_of_kept) = (Vec::new(), Vec::new());
         for seed in 0..seeds {
-            let mut planner = PairPlanner::new(self.steady.len(), seed);
+            let mut planner = PairPlanner::new(tests, seed);
             let (mut asked, mut found, mut at_cost, mut of_kept) = (0, 0, 0.0, 1.0);
             loop {
                 let pairs = planner.next(ASKED_AT_ONCE);
@@ -169,7 +173,7 @@ impl Suite {
                 }
                 asked += pairs.len();
                 for pair in pairs {
-                    if truth.contains(&(self.steady[pair.first], self.steady[pair.second])) {
+                    if truth.contains(&(pair.first, pair.second)) {
                         planner.is_true(pair);
                         found += 1;
                     }
