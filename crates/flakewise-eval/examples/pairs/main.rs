@@ -8,15 +8,18 @@
 //! tests of the other folds of its suite, as in the paper, and from the other
 //! suites alone. Also asks without models, learning from the answers. Prints JSON.
 
+mod hubs;
+
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::io::Write as _;
 
+use flakewise_hunt::Pair;
 use flakewise_hunt::cannier::{
     PairPoint, PairSubject, first_culprits, pairs_front, pairs_knee, pairwise_cost, sweep_pairs,
 };
-use flakewise_hunt::{Pair, PairPlanner};
 use flakewise_learn::{DenseMatrix, Forest, ForestOptions, roc_auc, smote, stratified_folds};
+use hubs::PairPlanner;
 use serde_json::{Value, json};
 
 const FOLDS: usize = 10;

@@ -5,14 +5,13 @@
 //! its first test may be the one or its second the other, and then the rest of
 //! that row or column is worth running.
 
+use flakewise_hunt::Pair;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng};
 
-use crate::Pair;
-
 /// Chooses pairs.
 #[derive(Clone, Debug)]
-pub struct PairPlanner {
+pub(crate) struct PairPlanner {
     asked: Vec<Vec<bool>>,
     /// How many pairs with each test as first, and as second, were asked.
     asked_first: Vec<u32>,
@@ -31,7 +30,7 @@ const ROUNDS: usize = 3;
 
 impl PairPlanner {
     /// Of a suite with so many tests. Those as likely are in a random order.
-    pub fn new(tests: usize, seed: u64) -> Self {
+    pub(crate) fn new(tests: usize, seed: u64) -> Self {
         let itself = |test: usize| (0..tests).map(|other| other == test).collect();
         Self {
             asked: (0..tests).map(itself).collect(),
@@ -43,7 +42,7 @@ impl PairPlanner {
     }
 
     /// The most promising pairs that were not asked for before, so many or fewer.
-    pub fn next(&mut self, count: usize) -> Vec<Pair> {
+    pub(crate) fn next(&mut self, count: usize) -> Vec<Pair> {
         let (first, second) = self.rates();
         let mut pairs: Vec<(f64, u32, Pair)> = Vec::new();
         for (one, asked) in self.asked.iter().enumerate() {
@@ -68,7 +67,7 @@ impl PairPlanner {
     }
 
     /// A pair that was asked for is true.
-    pub fn is_true(&mut self, pair: Pair) {
+    pub(crate) fn is_true(&mut self, pair: Pair) {
         self.true_pairs.push(pair);
     }
 
@@ -100,62 +99,5 @@ impl PairPlanner {
             rates.into_iter().zip(asked).map(rate).collect()
         };
         (hoped(first, &self.asked_first), hoped(second, &self.asked_second))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn every_pair_is_asked_once(tests in 0..12_usize, count in 1..20_usize, truth in any::<u64>()) {
-            let mut planner = PairPlanner::new(tests, 1);
-            let mut seen = HashSet::new();
-            loop {
-                let pairs = planner.next(count);
-                if pairs.is_empty() {
-                    break;
-                }
-                for pair in pairs {
-                    prop_assert!(pair.first != pair.second);
-                    prop_assert!(seen.insert((pair.first, pair.second)));
-                    if truth >> ((pair.first * 7 + pair.second) % 64) & 1 == 1 {
-                        planner.is_true(pair);
-                    }
-                }
-            }
-            prop_assert_eq!(seen.len(), tests * tests.saturating_sub(1));
-        }
-    }
-
-    /// The share of the true pairs among the first so many.
-    fn found(tests: usize, asked: usize, seed: u64, is_true: impl Fn(Pair) -> bool) -> f64 {
-        let mut planner = PairPlanner::new(tests, seed);
-        let (mut left, mut found) = (asked, 0);
-        while left > 0 {
-            let pairs = planner.next(left.min(20));
-            left -= pairs.len();
-            for pair in pairs {
-                if is_true(pair) {
-                    planner.is_true(pair);
-                    found += 1;
-                }
-            }
-        }
-        let all = (0..tests).flat_map(|first| (0..tests).map(move |second| Pair { first, second }));
-        f64::from(found) / all.filter(|&pair| pair.first != pair.second && is_true(pair)).count() as f64
-    }
-
-    #[test]
-    fn one_that_spoils_all_and_one_that_all_spoil_are_found_early() {
-        for seed in 0..10 {
-            let share = found(100, 1000, seed, |pair| pair.first == 17 || pair.second == 42);
-            assert!(share > 0.9, "a tenth of the pairs found {share} with seed {seed}");
-        }
     }
 }
