@@ -102,10 +102,11 @@ fn write_culprit(
     };
     let proof = if report.is_proved(culprit) { "proved" } else { "not confirmed in a new process" };
     let is_certain = !culprit.forks.is_mixed();
+    let whom = if names.len() == 1 { "it" } else { "them" };
     let sure = if is_certain { String::new() } else { format!(" ({})", sureness(culprit.confidence)) };
     writeln!(
         out,
-        "{INDENT}{verb} {} times after it in forks{sure}, {} in new processes: {proof}",
+        "{INDENT}{verb} {} times after {whom} in forks{sure}, {} in new processes: {proof}",
         times(culprit.forks),
         times(culprit.fresh)
     )?;
