@@ -21,7 +21,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 
 use crate::answers::Answers;
-use crate::decide::{chance, odds_of_difference};
+use crate::decide::{LIKELY, SURE, chance, odds_of_difference};
 use crate::hunt::Collect;
 use crate::minimise::minimise;
 use crate::name::file_of;
@@ -129,10 +129,6 @@ const MOST_TRIES: usize = 60;
 const CONFIRMATIONS: usize = 10;
 /// And at most.
 const MOST_CONFIRMATIONS: usize = 60;
-/// A difference with these odds is beyond doubt.
-const SURE: f64 = 99.0;
-/// And with these it is one, if that is all there will be.
-const LIKELY: f64 = 19.0;
 
 /// Looks for the tests that a test depends on.
 pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<CulpritReport, CulpritError> {
@@ -377,17 +373,7 @@ impl Search<'_, '_> {
     /// Runs what was found again and again until it is beyond doubt, and in new
     /// processes.
     fn confirm(&mut self, needed: &[TestKey]) -> Result<Culprit, RunnerError> {
-        let mut forks = self.tally(needed, CONFIRMATIONS)?;
-        while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS as u64
-        {
-            let alone = self.tally(&[], CONFIRMATIONS)?;
-            self.alone += alone;
-            let before = forks.runs();
-            forks += self.tally(needed, CONFIRMATIONS)?;
-            if forks.runs() == before {
-                break;
-            }
-        }
+        let forks = self.tally_until_sure(needed, CONFIRMATIONS)?;
         let mut found = self.unproved(needed, forks);
         if found.confidence.get() >= chance(LIKELY) {
             (self.context.progress)(CulpritProgress::Confirming);
@@ -403,13 +389,7 @@ impl Search<'_, '_> {
     fn confirm_all(&mut self, tests: &[TestKey]) -> Result<Vec<Culprit>, RunnerError> {
         let mut found: Vec<(TestKey, Culprit)> = Vec::new();
         for &test in tests {
-            let mut forks = self.tally(&[test], CONFIRMATIONS / 2)?;
-            while self.odds(forks) < SURE
-                && self.differing(forks) > 0
-                && forks.runs() < MOST_CONFIRMATIONS as u64
-            {
-                forks += self.tally(&[test], CONFIRMATIONS)?;
-            }
+            let forks = self.tally_until_sure(&[test], CONFIRMATIONS / 2)?;
             let culprit = self.unproved(&[test], forks);
             if culprit.confidence.get() >= chance(LIKELY) {
                 found.push((test, culprit));
@@ -428,6 +408,23 @@ impl Search<'_, '_> {
             }
         }
         Ok(found.into_iter().map(|(_, culprit)| culprit).collect())
+    }
+
+    /// How the test ends after these: a first count, and more of both this and of
+    /// it alone until the two differ beyond doubt, or are not likely to.
+    fn tally_until_sure(&mut self, before: &[TestKey], first: usize) -> Result<Tally, RunnerError> {
+        let mut forks = self.tally(before, first)?;
+        while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS as u64
+        {
+            let alone = self.tally(&[], CONFIRMATIONS)?;
+            self.alone += alone;
+            let more = self.tally(before, CONFIRMATIONS)?;
+            if more.runs() == 0 {
+                break;
+            }
+            forks += more;
+        }
+        Ok(forks)
     }
 
     fn unproved(&self, needed: &[TestKey], forks: Tally) -> Culprit {

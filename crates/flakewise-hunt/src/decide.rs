@@ -2,6 +2,11 @@
 
 use flakewise_model::Tally;
 
+/// A difference with these odds is beyond doubt.
+pub(crate) const SURE: f64 = 99.0;
+/// And with these it is one, if that is all there will be.
+pub(crate) const LIKELY: f64 = 19.0;
+
 /// The odds that a test fails more often in some runs than in others, against
 /// that it fails equally often in both: the Bayes factor of two rates against
 /// one, where nothing is known of any rate before (Jeffreys' prior). It may be

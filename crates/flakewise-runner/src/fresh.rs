@@ -71,30 +71,26 @@ impl Suite {
         Ok(run)
     }
 
-    /// Runs tests after others, each list in a newly started process, several of
-    /// them side by side: how the last of each list ended, or why it was not run.
-    pub fn fresh_many(
+    /// Runs tests after others, each list in a newly started process, all of these
+    /// side by side: how the last of each list ended, or why it was not run.
+    pub fn fresh_together(
         &mut self,
         lists: &[Vec<TestKey>],
         hash_seed: u32,
-        side_by_side: usize,
     ) -> Result<Vec<Result<Execution, String>>, RunnerError> {
-        let mut ended = Vec::new();
-        for lists in lists.chunks(side_by_side.max(1)) {
-            let mut jobs = Vec::new();
-            for list in lists {
-                let worker = self.worker(list[0].session as usize, "fresh");
-                let files = self.files_of(list.iter());
-                let (order, state) = self.fresh_job(list, &files, &worker);
-                jobs.push(self.start_fresh(order, state, hash_seed, None)?.0);
-            }
-            self.finish_jobs(&jobs)?;
-            for (job, list) in jobs.into_iter().zip(lists) {
-                let asked = list[list.len() - 1];
-                ended.push(self.take_job(job).outcome_of(asked, Phase::Fresh));
-            }
+        let mut jobs = Vec::new();
+        for list in lists {
+            let worker = self.worker(list[0].session as usize, "fresh");
+            let files = self.files_of(list.iter());
+            let (order, state) = self.fresh_job(list, &files, &worker);
+            jobs.push(self.start_fresh(order, state, hash_seed, None)?.0);
         }
-        Ok(ended)
+        self.finish_jobs(&jobs, &mut NothingAgain)?;
+        let ended = jobs.into_iter().zip(lists).map(|(job, list)| {
+            let asked = list[list.len() - 1];
+            self.take_job(job).outcome_of(asked, Phase::Fresh)
+        });
+        Ok(ended.collect())
     }
 
     /// The files that tests of one session are in.

@@ -203,13 +203,7 @@ impl Suite {
         phase: AgentPhase,
         in_suite: bool,
     ) -> u32 {
-        let job = self.job_number();
-        let number = u32::try_from(session).unwrap_or(u32::MAX);
-        let state = JobState { session: number, worker, in_suite, ..JobState::default() };
-        self.jobs.insert(job, state);
         let order = Job {
-            job,
-            session: number,
             tests,
             phase: Some(phase),
             ask: in_suite,
@@ -217,51 +211,49 @@ impl Suite {
             tidy: self.tidies && !in_suite,
             ..Job::default()
         };
+        self.start_job(session, worker, order)
+    }
+
+    /// Has the zygote of a session fork a process for a job.
+    pub(crate) fn start_job(&mut self, session: usize, worker: String, order: Job) -> u32 {
+        let job = self.job_number();
+        let number = u32::try_from(session).unwrap_or(u32::MAX);
+        // Only processes of the suite stay when their tests are over.
+        let state = JobState { session: number, worker, in_suite: order.stay, ..JobState::default() };
+        self.jobs.insert(job, state);
         if let Some(zygote) = self.sessions[session].zygote {
-            self.tell(zygote, &ToAgent::Job(order));
+            self.tell(zygote, &ToAgent::Job(Job { job, session: number, ..order }));
         }
         job
     }
 
     /// Waits until a job's process has ended and all it said is known.
     pub(crate) fn finish_job(&mut self, job: u32, director: &mut dyn Director) -> Result<(), RunnerError> {
-        let began = Instant::now();
-        let limit = START_LIMIT + self.options.test_timeout;
-        loop {
-            let deadline = Instant::now() + Duration::from_secs(1);
-            self.pump(director, |suite| suite.is_over(job) || Instant::now() > deadline)?;
-            if self.is_over(job) {
-                break;
-            }
-            // A suite that goes on is limited test by test.
-            let state = &self.jobs[&job];
-            let idle = !state.patient && state.peer.is_none_or(|peer| !self.peers[peer].in_suite);
-            if idle
-                && began.elapsed() > limit + self.start_allowance(job)
-                && let Some(pid) = state.pid
-            {
-                processes::kill_tree(pid);
-            }
-        }
-        self.sweep();
-        Ok(())
+        self.finish_jobs(&[job], director)
     }
 
     /// Waits until the processes of some jobs have ended.
-    pub(crate) fn finish_jobs(&mut self, jobs: &[u32]) -> Result<(), RunnerError> {
+    pub(crate) fn finish_jobs(
+        &mut self,
+        jobs: &[u32],
+        director: &mut dyn Director,
+    ) -> Result<(), RunnerError> {
         let began = Instant::now();
+        let limit = START_LIMIT + self.options.test_timeout;
+        let is_done = |suite: &Self| jobs.iter().all(|job| suite.is_over(*job));
         loop {
             let deadline = Instant::now() + Duration::from_secs(1);
-            let is_done = |suite: &Self| jobs.iter().all(|job| suite.is_over(*job));
-            self.pump(&mut NothingAgain, |suite| is_done(suite) || Instant::now() > deadline)?;
+            self.pump(director, |suite| is_done(suite) || Instant::now() > deadline)?;
             if is_done(self) {
                 break;
             }
             for job in jobs.iter().filter(|job| !self.is_over(**job)) {
-                let tests = u32::try_from(self.jobs[job].numbers.len()).unwrap_or(u32::MAX);
-                let limit = START_LIMIT + self.options.test_timeout.saturating_mul(tests.max(1));
-                if began.elapsed() > limit + self.start_allowance(*job)
-                    && let Some(pid) = self.jobs[job].pid
+                // A suite that goes on is limited test by test.
+                let state = &self.jobs[job];
+                let idle = !state.patient && state.peer.is_none_or(|peer| !self.peers[peer].in_suite);
+                if idle
+                    && began.elapsed() > limit + self.start_allowance(*job)
+                    && let Some(pid) = state.pid
                 {
                     processes::kill_tree(pid);
                 }

@@ -10,11 +10,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use flakewise_model::{BehaviourFeatures, Outcome, Phase};
-use flakewise_protocol::{AgentPhase, Job, Measure, MeasuredMessage, ToAgent};
+use flakewise_protocol::{AgentPhase, Job, Measure, MeasuredMessage};
 
 use crate::RunnerError;
 use crate::execution::TestKey;
-use crate::jobs::{JobState, START_LIMIT};
+use crate::jobs::START_LIMIT;
 use crate::suite::{NothingAgain, Suite};
 
 /// How one execution of a test behaved.
@@ -129,17 +129,14 @@ impl Suite {
         let Some(zygote) = self.sessions[session].zygote.filter(|_| self.can_fork(test.session)) else {
             return Ok(Err("tests of this session cannot be run in forks".to_owned()));
         };
-        let (worker, job) = (self.worker(session, "measured"), self.job_number());
-        self.jobs.insert(job, JobState { session: test.session, worker, ..JobState::default() });
+        let worker = self.worker(session, "measured");
         let order = Job {
-            job,
-            session: test.session,
             tests: vec![test.number],
             phase: Some(AgentPhase::Fork),
             measure: Some(Measure::Everything),
             ..Job::default()
         };
-        self.tell(zygote, &ToAgent::Job(order));
+        let job = self.start_job(session, worker, order);
         let deadline = Instant::now() + START_LIMIT;
         self.pump(&mut NothingAgain, |suite| {
             let state = suite.jobs.get(&job);

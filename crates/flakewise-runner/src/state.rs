@@ -8,11 +8,10 @@
 use std::collections::HashMap;
 
 use flakewise_model::{Phase, StateChange, StateKind};
-use flakewise_protocol::{AgentPhase, Job, StateChangeMessage, StateOrder, ToAgent};
+use flakewise_protocol::{AgentPhase, Job, StateChangeMessage, StateOrder};
 
 use crate::RunnerError;
 use crate::execution::{Execution, TestKey};
-use crate::jobs::JobState;
 use crate::suite::{NothingAgain, Suite};
 
 /// An agent says what it likes; so much of it is taken.
@@ -62,21 +61,17 @@ impl Suite {
         undo: &[String],
     ) -> Result<Result<StateRun, String>, RunnerError> {
         let session = test.session as usize;
-        let Some(zygote) = self.sessions[session].zygote.filter(|_| self.can_fork(test.session)) else {
+        if !self.can_fork(test.session) {
             return Ok(Err("tests of this session cannot be run in forks".to_owned()));
-        };
-        let (worker, job) = (self.worker(session, "state"), self.job_number());
-        let state = JobState { session: test.session, worker, ..JobState::default() };
-        self.jobs.insert(job, state);
+        }
+        let worker = self.worker(session, "state");
         let order = Job {
-            job,
-            session: test.session,
             tests: before.iter().chain([&test]).map(|test| test.number).collect(),
             phase: Some(AgentPhase::Fork),
             state: Some(StateOrder { undo: undo.to_vec(), reads: undo.is_empty() }),
             ..Job::default()
         };
-        self.tell(zygote, &ToAgent::Job(order));
+        let job = self.start_job(session, worker, order);
         self.finish_job(job, &mut NothingAgain)?;
         let mut state = self.take_job(job);
         let seen = state.seen.take().unwrap_or_default();

@@ -12,9 +12,7 @@ impl Search<'_, '_> {
     /// How the test ends after these.
     pub(super) fn tally(&mut self, before: &[TestKey], runs: usize) -> Result<Tally, RunnerError> {
         let mut tally = Tally::default();
-        // What counts is seen with nothing beside it, where that may matter.
-        let jobs = if self.suite.wrote_files() { 1 } else { self.context.settings.jobs };
-        self.ask_beside(jobs, vec![before.to_vec(); runs], |_, failed| {
+        self.ask_beside(self.jobs_that_count(), vec![before.to_vec(); runs], |_, failed| {
             tally.add(failed);
             false
         })?;
@@ -65,20 +63,12 @@ impl Search<'_, '_> {
         };
         let mut tally = Tally::default();
         for _ in 0..most {
-            let failed = match self.context.answers.known(&question) {
-                Some(failed) => failed,
-                None => match self.suite.fresh(self.victim, &options)?.execution {
-                    Ok(execution) if execution.outcome == Outcome::Skipped => break,
-                    Ok(execution) => {
-                        let failed = execution.outcome.is_failure();
-                        self.context.answers.learn(&question, failed);
-                        failed
-                    }
-                    Err(trouble) => {
-                        self.warn(format!("what was found could not be run in a new process: {trouble}"));
-                        break;
-                    }
-                },
+            let failed = if let Some(failed) = self.context.answers.known(&question) {
+                failed
+            } else {
+                let result = self.suite.fresh(self.victim, &options)?.execution;
+                let Some(failed) = self.learnt(&question, result) else { break };
+                failed
             };
             tally.add(failed);
             if failed != self.fails_alone {
@@ -104,25 +94,38 @@ impl Search<'_, '_> {
                 None => open.push(vec![test, self.victim]),
             }
         }
-        let jobs = if self.suite.wrote_files() { 1 } else { self.context.settings.jobs };
-        for lists in open.chunks(jobs) {
-            for (list, result) in
-                lists.iter().zip(self.suite.fresh_many(lists, self.suite.hash_seed(), jobs)?)
-            {
-                match result {
-                    Ok(execution) if execution.outcome == Outcome::Skipped => {}
-                    Ok(execution) => {
-                        let failed = execution.outcome.is_failure();
-                        self.context.answers.learn(&self.fresh_question(&list[..1]), failed);
-                        ended.insert(list[0], failed);
-                    }
-                    Err(trouble) => {
-                        self.warn(format!("what was found could not be run in a new process: {trouble}"));
-                    }
+        for lists in open.chunks(self.jobs_that_count()) {
+            let results = self.suite.fresh_together(lists, self.suite.hash_seed())?;
+            for (list, result) in lists.iter().zip(results) {
+                if let Some(failed) = self.learnt(&self.fresh_question(&list[..1]), result) {
+                    ended.insert(list[0], failed);
                 }
             }
         }
         Ok(ended)
+    }
+
+    /// Whether the test failed in a new process, written down; none if it did not
+    /// come to that.
+    fn learnt(&mut self, question: &str, result: Result<Execution, String>) -> Option<bool> {
+        match result {
+            Ok(execution) if execution.outcome == Outcome::Skipped => None,
+            Ok(execution) => {
+                let failed = execution.outcome.is_failure();
+                self.context.answers.learn(question, failed);
+                Some(failed)
+            }
+            Err(trouble) => {
+                self.warn(format!("what was found could not be run in a new process: {trouble}"));
+                None
+            }
+        }
+    }
+
+    /// How many run side by side where that counts: one, where tests may meet
+    /// each other's files.
+    fn jobs_that_count(&self) -> usize {
+        if self.suite.wrote_files() { 1 } else { self.context.settings.jobs }
     }
 
     fn fresh_question(&self, before: &[TestKey]) -> String {

@@ -6,23 +6,19 @@
 //! doubt or the test is seen to fail by chance. An order that is run again
 //! answers for all tests in question at once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
 use flakewise_model::{Decision, FoundKind, Notice, Order, Outcome, Phase, Probability, Surroundings, Tally};
 use flakewise_runner::{Execution, Forks, RunnerError, Suite, TestKey};
 
 use super::{HuntProgress, Hunter, Orders};
-use crate::decide::{chance, odds_of_difference};
+use crate::decide::{LIKELY, SURE, chance, odds_of_difference};
 use crate::name::file_of;
 use crate::order::{arrange, orders};
 
 /// Orders that are tried even if there is no time for them.
 const LEAST_ORDERS: u32 = 10;
-/// A difference with these odds is beyond doubt.
-const SURE: f64 = 99.0;
-/// And with these it is one, if that is all there will be.
-const LIKELY: f64 = 19.0;
 /// Surroundings are tried so often at most.
 const MOST_ROUNDS: u32 = 40;
 /// A failure that did not come back in so many has no use for more: what comes
@@ -208,12 +204,9 @@ fn tasks_for(suspects: &[Suspect], tried: &[Tried]) -> VecDeque<Task> {
     let is_in =
         |suspect: &Suspect, surroundings| suspect.fails.0 == surroundings || suspect.passes.0 == surroundings;
     for tried in tried {
-        let wanted = |key: &TestKey| {
-            suspects
-                .iter()
-                .any(|suspect| suspect.key == *key && is_in(suspect, Surroundings::After(tried.order)))
-        };
-        if let Some(last) = tried.tests.iter().rposition(wanted) {
+        let asked = suspects.iter().filter(|suspect| is_in(suspect, Surroundings::After(tried.order)));
+        let asked: HashSet<TestKey> = asked.map(|suspect| suspect.key).collect();
+        if let Some(last) = tried.tests.iter().rposition(|key| asked.contains(key)) {
             tasks.push_back(tried.up_to(last + 1));
         }
     }
