@@ -112,7 +112,7 @@ pub enum CulpritError {
 /// chance of one in a thousand.
 const ALONE: usize = 10;
 /// Tests that are run together before it at most, before whole orders are tried.
-const LARGEST_PART: usize = 128;
+const LARGEST_PART: usize = 64;
 /// Orders of all tests to try. In each but the first every other test runs before
 /// this one, so that what works in 3 of 10 runs shows with a chance of 99.5 %.
 const ORDERS: u32 = 16;
@@ -268,8 +268,9 @@ impl Search<'_, '_> {
     /// Of tests after which it ended otherwise, those that are needed, if that is
     /// beyond doubt. If not, it may be the test itself: it runs alone some more.
     fn reduced(&mut self, before: &[TestKey]) -> Result<Option<(Vec<TestKey>, Culprit)>, RunnerError> {
-        self.tries = self.tries_for(before)?;
-        let needed = self.minimised(before)?;
+        let before = self.halved(before)?;
+        self.tries = self.tries_for(&before)?;
+        let needed = self.minimised(&before)?;
         let found = self.confirm(&needed)?;
         if found.confidence.get() >= chance(LIKELY) {
             return Ok(Some((needed, found)));
@@ -300,7 +301,7 @@ impl Search<'_, '_> {
             // In the suite's own order, as far as that goes.
             part.sort_unstable();
             parts.push(part);
-            size = (2 * size).min(LARGEST_PART);
+            size = (size + size.div_ceil(2)).min(LARGEST_PART);
         }
         let found = self.first_that_differs(&parts, 1, |search, done| {
             let (done, all) = (done as u64, parts.len() as u64);
@@ -339,6 +340,23 @@ impl Search<'_, '_> {
             others.iter().map(|test| (self.suite.test_id(*test), *test)).collect();
         let known = (self.context.failing_orders)(&self.suite.test_id(self.victim));
         known.iter().map(|order| order.iter().filter_map(|test| keys.get(test).copied()).collect()).collect()
+    }
+
+    /// Of tests after which it ended otherwise, half and half again as long as one
+    /// half is seen to do it, too. Culprits that always work are found by this
+    /// alone, before it takes patience.
+    fn halved(&mut self, before: &[TestKey]) -> Result<Vec<TestKey>, RunnerError> {
+        let mut left = before.to_vec();
+        while left.len() > 1 {
+            let mut halves: Vec<Vec<TestKey>> =
+                left.chunks(left.len().div_ceil(2)).map(<[TestKey]>::to_vec).collect();
+            let found = self.first_that_differs(&halves, 1, |search, _| {
+                (search.context.progress)(CulpritProgress::Reducing { left: left.len() });
+            })?;
+            let Some(place) = found else { break };
+            left = halves.swap_remove(place);
+        }
+        Ok(left)
     }
 
     /// How often to try something until it shows, going by what shows after all
