@@ -162,7 +162,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     match ended {
         Ok(()) => {}
         // What is known so far is worth telling.
-        Err(RunnerError::Interrupted { .. }) => hunter.end = Some(HuntEnd::Interrupted),
+        Err(RunnerError::Interrupted { signal }) => hunter.end = Some(HuntEnd::Interrupted { signal }),
         Err(error) => return Err(error),
     }
     notices.append(&mut hunter.notices);

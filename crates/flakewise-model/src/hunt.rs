@@ -67,7 +67,10 @@ pub enum HuntEnd {
     /// There is nothing left to run.
     Exhausted,
     /// Somebody stopped it.
-    Interrupted,
+    Interrupted {
+        /// With this signal.
+        signal: i32,
+    },
 }
 
 impl HuntEnd {
@@ -78,7 +81,7 @@ impl HuntEnd {
             Self::Confidence => "confidence",
             Self::Hidden => "hidden",
             Self::Exhausted => "exhausted",
-            Self::Interrupted => "interrupted",
+            Self::Interrupted { .. } => "interrupted",
         }
     }
 }

@@ -12,16 +12,15 @@ pub struct RunnerCommand {
 }
 
 impl RunnerCommand {
-    /// Takes a command line; none if it is empty.
-    pub fn new(words: &[OsString]) -> Result<Option<Self>, RunnerError> {
+    /// Takes a command line, the program first.
+    pub fn new(words: &[OsString]) -> Result<Self, RunnerError> {
         // These hand the terminal to the person, and it cannot have two masters.
         let interactive = ["--pdb", "--trace"];
         if let Some(option) = words.iter().find(|word| interactive.iter().any(|option| *word == *option)) {
             return Err(RunnerError::Interactive { option: option.to_string_lossy().into_owned() });
         }
-        Ok(words
-            .split_first()
-            .map(|(program, arguments)| Self { program: program.clone(), arguments: arguments.to_vec() }))
+        let (program, arguments) = words.split_first().ok_or(RunnerError::NoCommand)?;
+        Ok(Self { program: program.clone(), arguments: arguments.to_vec() })
     }
 
     /// The program's name, for people.

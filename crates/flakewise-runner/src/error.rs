@@ -33,6 +33,9 @@ pub enum RunnerError {
         #[source]
         source: std::io::Error,
     },
+    /// There is nothing to run.
+    #[error("there is no command that runs tests")]
+    NoCommand,
     /// The command asks for a terminal of its own.
     #[error("`{option}` needs the terminal to itself")]
     Interactive {

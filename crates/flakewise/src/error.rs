@@ -105,8 +105,9 @@ impl ExpectedError {
             Self::NoSuchTest { .. } | Self::AmbiguousTest { .. } => ExitCode::NothingFound,
             #[cfg(not(feature = "history"))]
             Self::NoEngine => ExitCode::Store,
-            Self::Runner(flakewise_runner::RunnerError::Interrupted { signal: 2 }) => ExitCode::Interrupted,
-            Self::Runner(flakewise_runner::RunnerError::Interrupted { .. }) => ExitCode::Terminated,
+            Self::Runner(flakewise_runner::RunnerError::Interrupted { signal }) => {
+                ExitCode::of_signal(*signal)
+            }
             Self::Runner(_) | Self::Culprit(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
             Self::NoSuchSource { .. } | Self::Model { .. } | Self::Eval(_) | Self::Write { .. } => {
                 ExitCode::Report

@@ -28,6 +28,14 @@ pub(crate) enum ExitCode {
     Terminated = 143,
 }
 
+impl ExitCode {
+    /// How we end if a signal made us.
+    pub(crate) fn of_signal(signal: i32) -> Self {
+        // SIGINT has this number everywhere.
+        if signal == 2 { Self::Interrupted } else { Self::Terminated }
+    }
+}
+
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
         Self::from(code as u8)

@@ -70,7 +70,7 @@ fn every_planted_leak_is_named_and_proved_and_nothing_else() {
         temporary.display()
     );
     let words = ["sh".into(), "-c".into(), script.into()];
-    let command = RunnerCommand::new(&words).expect("not interactive").expect("not empty");
+    let command = RunnerCommand::new(&words).expect("a command that is not interactive");
     let options = SuiteOptions {
         test_timeout: Duration::from_mins(1),
         hash_seed: 1,

@@ -218,7 +218,7 @@ fn end(report: &HuntReport) -> String {
         HuntEnd::Confidence => "every test is as sure as you asked",
         HuntEnd::Hidden => "few enough are expected to be hidden",
         HuntEnd::Exhausted => "there is nothing left to run",
-        HuntEnd::Interrupted => "it was interrupted",
+        HuntEnd::Interrupted { .. } => "it was interrupted",
     };
     let next = if report.run.dirty {
         "commit, so that the next hunt can go on from here"
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn work_in_progress_cannot_be_gone_on_with() {
-        let mut report = HuntReport { end: HuntEnd::Interrupted, hidden: None, ..report() };
+        let mut report = HuntReport { end: HuntEnd::Interrupted { signal: 2 }, hidden: None, ..report() };
         Arc::make_mut(&mut report.run).dirty = true;
         let text = shown(&report);
         assert!(text.ends_with(

@@ -64,7 +64,7 @@ fn a_test_is_measured_in_a_fork_and_its_outcome_kept_apart() {
     let folder_name = folder.path().to_str().expect("a plain name");
     let script = format!("cd {folder_name} && exec {python} -m pytest -q -p no:cacheprovider");
     let words = ["sh".into(), "-c".into(), script.into()];
-    let command = RunnerCommand::new(&words).expect("not interactive").expect("not empty");
+    let command = RunnerCommand::new(&words).expect("a command that is not interactive");
     let options = SuiteOptions {
         test_timeout: Duration::from_mins(1),
         hash_seed: 1,

@@ -17,9 +17,7 @@ use crate::printer::Printer;
 
 /// Says for every test how it meets the change.
 pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
-    let Some(command) = RunnerCommand::new(&arguments.command)? else {
-        unreachable!("the argument parser requires a command");
-    };
+    let command = RunnerCommand::new(&arguments.command)?;
     let change = Change::discover(Path::new("."), arguments.base.as_deref(), variable)?;
     let Some(change) = change else { return Ok(ExitCode::NothingFound) };
     let options = SuiteOptions {
@@ -71,9 +69,7 @@ fn described(name: &str, meeting: &Meeting) -> serde_json::Value {
 
 /// Runs every test before every other.
 pub(crate) fn pairs(arguments: &PairsArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
-    let Some(command) = RunnerCommand::new(&arguments.command)? else {
-        unreachable!("the argument parser requires a command");
-    };
+    let command = RunnerCommand::new(&arguments.command)?;
     let options = SuiteOptions {
         test_timeout: Duration::from_mins(1),
         hash_seed: 1,

@@ -27,9 +27,7 @@ pub(crate) fn run(
     arguments: &RunArguments,
     printer: &Printer,
 ) -> Result<std::process::ExitCode, ExpectedError> {
-    let Some(command) = RunnerCommand::new(&arguments.command)? else {
-        unreachable!("the argument parser requires a command");
-    };
+    let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
     let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
     let sender =

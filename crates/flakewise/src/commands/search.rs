@@ -39,9 +39,7 @@ pub(super) fn search<T>(
     printer: &Printer,
     search: impl FnOnce(&mut Suite, &mut CulpritContext<'_>) -> Result<T, CulpritError>,
 ) -> Result<T, ExpectedError> {
-    let Some(command) = RunnerCommand::new(&arguments.command)? else {
-        unreachable!("the argument parser requires a command");
-    };
+    let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
     let context = Context::new(&ContextArguments::default(), ci.as_ref(), &Git::discover(), on_ci());
     let path = Path::new(FOLDER).join(search_name(arguments, exhaustive, &Repository::find(&[])?.root));

@@ -224,6 +224,7 @@ fn an_interrupt_loses_nothing() {
     signal(&child, "INT");
     let output = child.wait_with_output().expect("it ends");
     let report: Value = serde_json::from_slice(&output.stdout).expect("a report all the same");
+    assert_eq!(output.status.code(), Some(130));
     assert_eq!(report["end"], "interrupted");
     assert_eq!(report["executions"], project.count("count(*)"));
     assert_eq!(project.journals(), [] as [PathBuf; 0]);

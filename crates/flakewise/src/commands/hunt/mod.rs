@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, Orders};
-use flakewise_model::{Attempt, Batch, PastRuns, ReportBatch, ReportId, Run, TestId};
+use flakewise_model::{Attempt, Batch, HuntEnd, PastRuns, ReportBatch, ReportId, Run, TestId};
 use flakewise_report::{hunt_json, hunt_text, number};
 use flakewise_runner::{Measured, RunnerCommand, Suite, SuiteOptions, Versions};
 use flakewise_spool::Journal;
@@ -41,9 +41,7 @@ const ONCE_FAILED: f64 = 0.3;
 
 pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let began = Instant::now();
-    let Some(command) = RunnerCommand::new(&arguments.command)? else {
-        unreachable!("the argument parser requires a command");
-    };
+    let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
     let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
     let sender =
@@ -118,7 +116,10 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     if let Some(trouble) = memory.trouble {
         printer.warning(&format!("not all of this hunt will be remembered: {trouble}"));
     }
-    Ok(ExitCode::Success)
+    Ok(match report.end {
+        HuntEnd::Interrupted { signal } => ExitCode::of_signal(signal),
+        _ => ExitCode::Success,
+    })
 }
 
 fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, printer: &Printer) {
