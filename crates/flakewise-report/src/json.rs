@@ -4,8 +4,8 @@
 //! document says its own `format`.
 
 use flakewise_model::{
-    Evidence, FailureGroup, Finding, FlakeRate, HistoryReport, OutcomeStep, Revision, TestHistory, Timestamp,
-    Verdict,
+    Evidence, FailureGroup, Finding, FlakeRate, HistoryReport, Notice, OutcomeStep, Revision, TestHistory,
+    Timestamp, Verdict,
 };
 use serde::Serialize;
 
@@ -52,6 +52,18 @@ pub(crate) fn render(document: &impl Serialize) -> String {
 
 pub(crate) fn time(at: Timestamp) -> String {
     at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+#[derive(Serialize)]
+pub(crate) struct NoticeSummary<'a> {
+    level: &'static str,
+    text: &'a str,
+}
+
+impl<'a> From<&'a Notice> for NoticeSummary<'a> {
+    fn from(notice: &'a Notice) -> Self {
+        Self { level: if notice.warning { "warning" } else { "note" }, text: &notice.text }
+    }
 }
 
 #[derive(Serialize)]

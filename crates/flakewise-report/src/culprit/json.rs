@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::shared::{remedy, sentence};
 use super::text::reproduce;
-use crate::json::{FORMAT, render, time};
+use crate::json::{FORMAT, NoticeSummary, render, time};
 
 /// What a search found, as a JSON document.
 pub fn culprit_json(report: &CulpritReport) -> String {
@@ -48,7 +48,7 @@ pub fn culprit_json(report: &CulpritReport) -> String {
         pairs_seconds: report.pairs.map(|(_, took)| took.as_secs_f64()),
         first_proof_seconds: report.first_proof.map(|after| after.as_secs_f64()),
         seconds: report.duration.as_secs_f64(),
-        notices: report.notices.iter().map(|notice| notice.text.as_str()).collect(),
+        notices: report.notices.iter().map(NoticeSummary::from).collect(),
     })
 }
 
@@ -74,7 +74,7 @@ struct CulpritSummary<'a> {
     pairs_seconds: Option<f64>,
     first_proof_seconds: Option<f64>,
     seconds: f64,
-    notices: Vec<&'a str>,
+    notices: Vec<NoticeSummary<'a>>,
 }
 
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::json::{NameSummary, TallySummary};
 use super::text::{alone, plain};
-use crate::json::{FORMAT, render};
+use crate::json::{FORMAT, NoticeSummary, render};
 use crate::run::name_of;
 use crate::style::{BOLD, HINT, WARNING, notice_line, styled};
 use crate::words::{duration, number, plural};
@@ -116,7 +116,7 @@ pub fn reproduce_json(report: &ReproduceReport) -> String {
         }),
         hash_seeds_tried: report.hash_seeds,
         forks: search.forks,
-        notices: search.notices.iter().map(|notice| notice.text.as_str()).collect(),
+        notices: search.notices.iter().map(NoticeSummary::from).collect(),
     })
 }
 
@@ -131,7 +131,7 @@ struct ReproduceSummary<'a> {
     reproduced: Option<WaySummary<'a>>,
     hash_seeds_tried: u32,
     forks: u64,
-    notices: Vec<&'a str>,
+    notices: Vec<NoticeSummary<'a>>,
 }
 
 #[derive(Serialize)]

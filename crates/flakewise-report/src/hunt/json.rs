@@ -3,7 +3,7 @@
 use flakewise_model::{FoundTest, HuntReport, Surroundings, Tally, highest_rate};
 use serde::Serialize;
 
-use crate::json::{FORMAT, render, time};
+use crate::json::{FORMAT, NoticeSummary, render, time};
 
 /// What a hunt found, as a JSON document.
 pub fn hunt_json(report: &HuntReport) -> String {
@@ -40,7 +40,7 @@ pub fn hunt_json(report: &HuntReport) -> String {
             low: hidden.low,
             high: hidden.high,
         }),
-        notices: report.notices.iter().map(|notice| notice.text.as_str()).collect(),
+        notices: report.notices.iter().map(NoticeSummary::from).collect(),
     })
 }
 
@@ -68,7 +68,7 @@ struct HuntSummary<'a> {
     always_fail: Vec<String>,
     cleared: ClearedSummary,
     hidden: Option<HiddenSummary>,
-    notices: Vec<&'a str>,
+    notices: Vec<NoticeSummary<'a>>,
 }
 
 #[derive(Serialize)]

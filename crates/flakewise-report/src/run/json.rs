@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Notice, Proof, RunReport, TestFailure, Touch, TouchedFile,
+    Proof, RunReport, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
-use crate::json::{FORMAT, render, time};
+use crate::json::{FORMAT, NoticeSummary, render, time};
 
 /// What is said about a run, as a JSON document.
 pub fn run_json(report: &RunReport) -> String {
@@ -106,18 +106,6 @@ impl<'a> From<&'a ChangeSummary> for ChangeForm<'a> {
     fn from(change: &'a ChangeSummary) -> Self {
         let ChangeSummary { base, found, files, uncommitted } = change;
         Self { base, found, files: *files, uncommitted: *uncommitted }
-    }
-}
-
-#[derive(Serialize)]
-struct NoticeSummary<'a> {
-    level: &'static str,
-    text: &'a str,
-}
-
-impl<'a> From<&'a Notice> for NoticeSummary<'a> {
-    fn from(notice: &'a Notice) -> Self {
-        Self { level: if notice.warning { "warning" } else { "note" }, text: &notice.text }
     }
 }
 
