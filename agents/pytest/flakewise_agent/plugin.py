@@ -457,6 +457,9 @@ class Agent:
         stays = bool(job.get("stay"))
         self.holds_session = stays
         items = [self.items[index] for index in job["tests"]]
+        if job.get("terse"):
+            # Its source is then neither read nor parsed for a failure's report.
+            self.config.option.tbstyle = "no"
         with Unseen(self.config, self):
             if self.observer is not None:
                 # Now, in case the first test takes the process along.

@@ -266,3 +266,27 @@ class TestSubtests:
             again=lambda name, phase: phase == "first",
         )
         assert host.ends() == [("test_one", "failed"), ("test_one", "passed"), ("test_two", "failed"), ("test_two", "failed")]
+
+
+def test_a_terse_job_tells_outcomes_and_works_out_no_traces(run):
+    host = run(
+        """
+        import unittest, pytest
+        def test_a(): assert 1 == 2
+        class TestIt(unittest.TestCase):
+            def test_b(self): self.assertEqual(1, 2)
+        @pytest.fixture
+        def broken(): raise ValueError("broken")
+        def test_c(broken): pass
+        @pytest.mark.xfail
+        def test_d(): assert 0
+        """,
+        runs=False,
+    )
+    names = ("test_a", "TestIt::test_b", "test_c", "test_d")
+    outcomes = list(zip(names, ("failed", "failed", "errored", "skipped")))
+    for order, traces in (({}, True), ({"terse": True}, False)):
+        for peer in (host.fork(*names, **order)[0], host.fresh(*names, **order)):
+            assert host.ends(peer) == outcomes
+            assert all(("def test_a" in failure["trace"]) == traces for failure in host.failures("test_a", peer))
+            assert "1 == 2" in host.failures("test_a", peer)[0]["message"]

@@ -135,6 +135,7 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
     let began = Instant::now();
     suite.run(&mut Collect)?;
     suite.tidy();
+    suite.be_terse();
     let victim = find(suite, &context.settings.test)?;
     if !suite.can_fork(victim.session) {
         return Err(CulpritError::NoForks);
@@ -150,11 +151,10 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         began,
         pairs: None,
         first_proof: None,
-        forks: 0,
         notices: Vec::new(),
     };
     let (answer, cleaners) = search.answer()?;
-    let Search { suite, context, alone, forks, notices, first_proof, pairs, .. } = search;
+    let Search { suite, context, alone, notices, first_proof, pairs, .. } = search;
     Ok(CulpritReport {
         run,
         plain: suite.plain_command(victim.session, &context.command),
@@ -165,7 +165,7 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         answer,
         cleaners,
         exhaustive: context.settings.exhaustive,
-        forks,
+        forks: suite.forks(),
         known: context.answers.used(),
         pairs,
         first_proof,
@@ -221,7 +221,6 @@ struct Search<'a, 'b> {
     began: Instant,
     pairs: Option<(u64, Duration)>,
     first_proof: Option<Duration>,
-    forks: u64,
     notices: Vec<Notice>,
 }
 

@@ -53,6 +53,7 @@ pub struct Pairs {
 pub fn pairs(suite: &mut Suite, jobs: usize, tell: &dyn Fn(u64, u64)) -> Result<Pairs, RunnerError> {
     suite.run(&mut Collect)?;
     suite.tidy();
+    suite.be_terse();
     let keys = suite.tests();
     if keys.is_empty() {
         return Err(RunnerError::NoTests);
@@ -103,14 +104,13 @@ pub fn pairs(suite: &mut Suite, jobs: usize, tell: &dyn Fn(u64, u64)) -> Result<
         differs && seen[&pair] > 0 && seen[&pair] < CONFIRMATIONS
     });
     suite.fork_many(jobs, &mut asking)?;
-    let forks = asking.forks;
     let mut found: Vec<Pair> = seen
         .into_iter()
         .filter(|(_, times)| *times == CONFIRMATIONS)
         .map(|((first, second), _)| Pair { first, second })
         .collect();
     found.sort_by_key(|pair| (pair.second, pair.first));
-    Ok(Pairs { tests, pairs: found, asked: done, forks, duration: began.elapsed() })
+    Ok(Pairs { tests, pairs: found, asked: done, forks: suite.forks(), duration: began.elapsed() })
 }
 
 /// Runs lists of tests, and some again.
@@ -119,7 +119,6 @@ struct Asking<I, T> {
     again: VecDeque<Vec<TestKey>>,
     /// Told how the last of a list ended; whether to run it again.
     take: T,
-    forks: u64,
 }
 
 impl<I, T> Asking<I, T>
@@ -128,7 +127,7 @@ where
     T: FnMut(&[TestKey], &Execution) -> bool,
 {
     fn new(lists: I, take: T) -> Self {
-        Self { lists, again: VecDeque::new(), take, forks: 0 }
+        Self { lists, again: VecDeque::new(), take }
     }
 }
 
@@ -142,7 +141,6 @@ where
     }
 
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
-        self.forks += 1;
         if let Ok(execution) = result
             && execution.outcome != Outcome::Skipped
             && (self.take)(tests, &execution)

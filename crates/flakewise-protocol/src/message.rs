@@ -429,6 +429,9 @@ pub struct Job {
     /// Whether to put files back that the tests made, changed or removed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tidy: bool,
+    /// Whether only outcomes matter: what failures look like is not worked out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub terse: bool,
     /// Whether to run each test in a fork and leave a trail for each, named by
     /// the test's number after a dot.
     pub each: bool,

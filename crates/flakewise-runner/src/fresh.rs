@@ -88,7 +88,9 @@ impl Suite {
         self.finish_jobs(&jobs, &mut NothingAgain)?;
         let ended = jobs.into_iter().zip(lists).map(|(job, list)| {
             let asked = list[list.len() - 1];
-            self.take_job(job).outcome_of(asked, Phase::Fresh)
+            let state = self.take_job(job);
+            self.note_files(list, &state);
+            state.outcome_of(asked, Phase::Fresh)
         });
         Ok(ended.collect())
     }
@@ -112,6 +114,7 @@ impl Suite {
             files: files.iter().map(|file| file.to_string_lossy().into_owned()).collect(),
             phase: Some(AgentPhase::Fresh),
             tidy: self.tidies,
+            terse: self.is_terse,
             ..Job::default()
         };
         let state = JobState {

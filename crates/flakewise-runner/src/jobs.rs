@@ -62,6 +62,8 @@ pub(crate) struct JobState {
     pub(crate) measured: Option<Box<MeasuredMessage>>,
     /// What the tests before the last one left, if that was asked for.
     pub(crate) seen: Option<Seen>,
+    /// Whether its tests left files, which are gone.
+    pub(crate) put_files_back: bool,
     pub(crate) end: Option<JobEnd>,
     /// Whether it runs many tests, and may take its time.
     pub(crate) patient: bool,
@@ -146,6 +148,7 @@ impl Suite {
             for Running { job, tests, .. } in over {
                 let asked = tests[tests.len() - 1];
                 let mut state = self.take_job(job);
+                self.note_files(&tests, &state);
                 let is_before = |execution: &mut Execution| execution.test != asked;
                 forks.on_the_way(&tests, state.executions.extract_if(.., is_before).collect());
                 forks.ended(&tests, state.outcome_of(asked, Phase::Fork));
@@ -165,6 +168,16 @@ impl Suite {
                 looked = Instant::now();
                 is_swept = !self.has_strays();
             }
+        }
+    }
+
+    /// Notes who leaves files, and who does not.
+    pub(crate) fn note_files(&mut self, tests: &[TestKey], state: &JobState) {
+        if state.put_files_back {
+            self.leave_files.extend(tests);
+        } else {
+            // It may have been any of those it ran with then.
+            self.leave_files.retain(|test| !tests.contains(test));
         }
     }
 
@@ -209,6 +222,7 @@ impl Suite {
             ask: in_suite,
             stay: in_suite,
             tidy: self.tidies && !in_suite,
+            terse: self.is_terse && !in_suite,
             ..Job::default()
         };
         self.start_job(session, worker, order)
@@ -222,6 +236,7 @@ impl Suite {
         let state = JobState { session: number, worker, in_suite: order.stay, ..JobState::default() };
         self.jobs.insert(job, state);
         if let Some(zygote) = self.sessions[session].zygote {
+            self.forks += 1;
             self.tell(zygote, &ToAgent::Job(Job { job, session: number, ..order }));
         }
         job
@@ -326,7 +341,12 @@ impl Suite {
                     seen.reads = reads;
                 }
             }
-            ToHost::Tidied { .. } => self.wrote_files = true,
+            ToHost::Tidied { .. } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.put_files_back = true;
+                }
+            }
             ToHost::Trouble { text } => {
                 let peer = &self.peers[place];
                 if peer.in_suite {

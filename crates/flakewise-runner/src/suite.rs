@@ -90,10 +90,14 @@ pub struct Suite {
     pub(crate) sessions: Vec<Session>,
     pub(crate) jobs: HashMap<u32, JobState>,
     pub(crate) next_job: u32,
+    pub(crate) forks: u64,
     pub(crate) run: SuiteRun,
     /// Whether jobs put files back.
     pub(crate) tidies: bool,
-    pub(crate) wrote_files: bool,
+    /// Whether only outcomes of jobs matter.
+    pub(crate) is_terse: bool,
+    /// Tests whose latest job had files to put back.
+    pub(crate) leave_files: HashSet<TestKey>,
     hash_seed: u32,
     program: String,
     command: u32,
@@ -206,9 +210,11 @@ impl Suite {
             sessions: Vec::new(),
             jobs: HashMap::new(),
             next_job: 1,
+            forks: 0,
             run: SuiteRun::default(),
             tidies: false,
-            wrote_files: false,
+            is_terse: false,
+            leave_files: HashSet::new(),
             hash_seed,
             program: command.program(),
             command: pid,
@@ -312,10 +318,21 @@ impl Suite {
         self.tidies = true;
     }
 
-    /// Whether a job had to put files back. Tests that leave files do not mix well
-    /// with others that run beside them.
-    pub fn wrote_files(&self) -> bool {
-        self.wrote_files
+    /// From now on, forks and new processes tell how tests end, not what failures
+    /// look like: to work that out takes several times as long as a short test.
+    pub fn be_terse(&mut self) {
+        self.is_terse = true;
+    }
+
+    /// Forks that were asked for so far.
+    pub fn forks(&self) -> u64 {
+        self.forks
+    }
+
+    /// Whether the latest job with this test had to put files back. Such tests do
+    /// not mix well with others that run beside them.
+    pub fn leaves_files(&self, test: TestKey) -> bool {
+        self.leave_files.contains(&test)
     }
 
     /// The hash seed the suite ran with.

@@ -12,7 +12,8 @@ impl Search<'_, '_> {
     /// How the test ends after these.
     pub(super) fn tally(&mut self, before: &[TestKey], runs: usize) -> Result<Tally, RunnerError> {
         let mut tally = Tally::default();
-        self.ask_beside(self.jobs_that_count(), vec![before.to_vec(); runs], |_, failed| {
+        let jobs = if self.leaves_files(before) { 1 } else { self.context.settings.jobs };
+        self.ask_beside(jobs, vec![before.to_vec(); runs], |_, failed| {
             tally.add(failed);
             false
         })?;
@@ -94,7 +95,9 @@ impl Search<'_, '_> {
                 None => open.push(vec![test, self.victim]),
             }
         }
-        for lists in open.chunks(self.jobs_that_count()) {
+        let (apart, beside): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|list| self.leaves_files(&list[..1]));
+        for lists in apart.chunks(1).chain(beside.chunks(self.context.settings.jobs)) {
             let results = self.suite.fresh_together(lists, self.suite.hash_seed())?;
             for (list, result) in lists.iter().zip(results) {
                 if let Some(failed) = self.learnt(&self.fresh_question(&list[..1]), result) {
@@ -122,10 +125,10 @@ impl Search<'_, '_> {
         }
     }
 
-    /// How many run side by side where that counts: one, where tests may meet
-    /// each other's files.
-    fn jobs_that_count(&self) -> usize {
-        if self.suite.wrote_files() { 1 } else { self.context.settings.jobs }
+    /// Whether the test or one of these before it leaves files. Where it counts how
+    /// often the test fails, they must not run beside themselves.
+    fn leaves_files(&self, before: &[TestKey]) -> bool {
+        before.iter().chain([&self.victim]).any(|test| self.suite.leaves_files(*test))
     }
 
     fn fresh_question(&self, before: &[TestKey]) -> String {
@@ -164,14 +167,11 @@ impl Search<'_, '_> {
             under_way: Vec::new(),
             take: &mut take,
             has_enough: false,
-            forks: 0,
             trouble: None,
             answers: self.context.answers,
         };
         self.suite.fork_many(jobs, &mut questions)?;
-        let Questions { forks, trouble, .. } = questions;
-        self.forks += forks;
-        if let Some(trouble) = trouble {
+        if let Some(trouble) = questions.trouble {
             self.warn(format!("some forks told nothing: {trouble}"));
         }
         Ok(())
@@ -209,7 +209,6 @@ struct Questions<'a> {
     /// Given places and outcomes; whether that is enough.
     take: &'a mut dyn FnMut(usize, bool) -> bool,
     has_enough: bool,
-    forks: u64,
     trouble: Option<String>,
     answers: &'a mut Answers,
 }
@@ -226,7 +225,6 @@ impl Forks for Questions<'_> {
     }
 
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
-        self.forks += 1;
         // Equal questions have equal answers, whichever is taken.
         let list = &tests[..tests.len() - 1];
         let Some(asked) = self.under_way.iter().position(|question| question.list == list) else { return };
