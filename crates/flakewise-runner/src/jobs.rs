@@ -177,7 +177,9 @@ impl Suite {
             self.leave_files.extend(tests);
         } else {
             // It may have been any of those it ran with then.
-            self.leave_files.retain(|test| !tests.contains(test));
+            for test in tests {
+                self.leave_files.remove(test);
+            }
         }
     }
 

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use flakewise_model::Outcome;
-use flakewise_runner::{Measured, NothingAgain, RunnerCommand, Suite, SuiteOptions, TestKey};
+use flakewise_runner::{
+    Execution, Forks, Measured, NothingAgain, RunnerCommand, Suite, SuiteOptions, TestKey,
+};
 
 const SHOP: &str = "def total(prices):
     result = 0
@@ -48,13 +50,16 @@ def test_process():
 def test_fails():
     assert shop.unused()
 
+def test_leaves_a_file():
+    open('left', 'w').close()
+
 def test_dies():
     if os.path.exists('now'):
         os._exit(3)
 ";
 
 #[test]
-fn a_test_is_measured_in_a_fork_and_its_outcome_kept_apart() {
+fn a_test_is_measured_in_a_fork_and_forks_of_a_search_know_who_leaves_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
     write("shop.py", SHOP);
@@ -107,10 +112,51 @@ fn a_test_is_measured_in_a_fork_and_its_outcome_kept_apart() {
     assert_eq!(features.covered_changes, None);
     let accounts = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").unwrap_or_default();
     assert_eq!(features.wait_time.is_some(), accounts.trim() == "1");
+
+    for_a_search(&mut suite, folder.path());
+}
+
+/// Forks of a search put files back, know who left some, and tell outcomes alone.
+fn for_a_search(suite: &mut Suite, folder: &Path) {
+    std::fs::remove_file(folder.join("left")).expect("the suite itself left it");
+    suite.tidy();
+    suite.be_terse();
+    let fails = named(suite, "test_fails");
+    assert_eq!(suite.fork(fails).expect("the runner works").expect("it ran").outcome, Outcome::Failed);
+
+    let [nothing, leaves, total] =
+        ["test_nothing", "test_leaves_a_file", "test_total"].map(|name| named(suite, name));
+    let before = suite.forks();
+    let mut one_by_one = OneByOne(vec![vec![nothing, leaves, total]]);
+    suite.fork_many(1, &mut one_by_one).expect("the runner works");
+    // Any of them may have been it.
+    assert_eq!([nothing, leaves, total].map(|test| suite.leaves_files(test)), [true; 3]);
+    assert!(!folder.join("left").exists());
+    let mut one_by_one = OneByOne(vec![vec![nothing, total], vec![leaves]]);
+    suite.fork_many(1, &mut one_by_one).expect("the runner works");
+    assert_eq!([nothing, leaves, total].map(|test| suite.leaves_files(test)), [false, true, false]);
+    assert_eq!(suite.forks() - before, 3);
+}
+
+/// Lists of tests for forks, the last one first.
+struct OneByOne(Vec<Vec<TestKey>>);
+
+impl Forks for OneByOne {
+    fn next(&mut self) -> Option<Vec<TestKey>> {
+        self.0.pop()
+    }
+
+    fn ended(&mut self, _: &[TestKey], result: Result<Execution, String>) {
+        assert_eq!(result.expect("it ran").outcome, Outcome::Passed);
+    }
+}
+
+fn named(suite: &Suite, name: &str) -> TestKey {
+    let is_it = |test: &TestKey| suite.name(*test).ends_with(&format!("::{name}"));
+    suite.tests().into_iter().find(is_it).expect("it was collected")
 }
 
 fn measured(suite: &mut Suite, name: &str) -> Result<Measured, String> {
-    let is_it = |test: &TestKey| suite.name(*test).ends_with(&format!("::{name}"));
-    let test = suite.tests().into_iter().find(is_it).expect("it was collected");
+    let test = named(suite, name);
     suite.measure(test).expect("the runner works")
 }
