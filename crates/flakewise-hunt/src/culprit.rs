@@ -245,6 +245,11 @@ impl Search<'_, '_> {
             found = self.reduced(&before)?;
         }
         let Some((needed, first)) = found else {
+            if self.alone.runs() < MOST_CONFIRMATIONS as u64 {
+                // It may be one that seldom fails, alone as after others.
+                let more = self.tally(&[], MOST_CONFIRMATIONS)?;
+                self.alone += more;
+            }
             let is_flaky = self.alone.is_mixed();
             let no_difference = CulpritAnswer::NoDifference { orders };
             return Ok((if is_flaky { CulpritAnswer::FlakyAlone } else { no_difference }, Vec::new()));
@@ -269,8 +274,17 @@ impl Search<'_, '_> {
     fn reduced(&mut self, before: &[TestKey]) -> Result<Option<(Vec<TestKey>, Culprit)>, RunnerError> {
         let before = self.halved(before)?;
         self.tries = self.tries_for(&before)?;
-        let needed = self.minimised(&before)?;
-        let found = self.confirm(&needed)?;
+        let mut needed = self.minimised(&before)?;
+        let mut forks = self.tally_until_sure(&needed, CONFIRMATIONS)?;
+        if self.tries == 1 && self.differing(forks) < forks.runs() {
+            // It seemed to show each time, and does not.
+            self.tries = self.tries_for(&needed)?;
+            if needed.len() > 1 {
+                needed = self.minimised(&needed)?;
+                forks = self.tally_until_sure(&needed, CONFIRMATIONS)?;
+            }
+        }
+        let found = self.confirm(&needed, forks)?;
         if found.confidence.get() >= chance(LIKELY) {
             return Ok(Some((needed, found)));
         }
@@ -387,10 +401,8 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Runs what was found again and again until it is beyond doubt, and in new
-    /// processes.
-    fn confirm(&mut self, needed: &[TestKey]) -> Result<Culprit, RunnerError> {
-        let forks = self.tally_until_sure(needed, CONFIRMATIONS)?;
+    /// Runs what was found in new processes, if forks leave little doubt.
+    fn confirm(&mut self, needed: &[TestKey], forks: Tally) -> Result<Culprit, RunnerError> {
         let mut found = self.unproved(needed, forks);
         if found.confidence.get() >= chance(LIKELY) {
             (self.context.progress)(CulpritProgress::Confirming);

@@ -10,14 +10,17 @@ pub(crate) const LIKELY: f64 = 19.0;
 /// The odds that a test fails more often in some runs than in others, against
 /// that it fails equally often in both: the Bayes factor of two rates against
 /// one, where nothing is known of any rate before (Jeffreys' prior). It may be
-/// looked at after each run, until it says enough.
+/// looked at after each run, until it says enough. A test that both passes and
+/// fails in both fails by chance; that it also depends on where it runs is not
+/// likely beforehand.
 pub(crate) fn odds_of_difference(more: Tally, less: Tally) -> f64 {
     let together = Tally { passed: more.passed + less.passed, failed: more.failed + less.failed };
     let share = |tally: Tally| tally.failed as f64 / tally.runs().max(1) as f64;
     if share(more) <= share(less) {
         return 0.0;
     }
-    (evidence(more) + evidence(less) - evidence(together)).exp()
+    let before = if more.is_mixed() && less.is_mixed() { 1.0 / LIKELY } else { 1.0 };
+    before * (evidence(more) + evidence(less) - evidence(together)).exp()
 }
 
 /// Of odds, the chance.
@@ -49,6 +52,9 @@ mod tests {
         assert!((odds_of_difference(tally(5, 0), tally(0, 5)) - 252.0).abs() < 1e-9);
         assert!(odds_of_difference(tally(0, 5), tally(5, 0)) < 1e-9, "the other way round");
         assert!(odds_of_difference(tally(3, 3), tally(3, 3)) < 1.0);
+        // A test that fails by chance now and then, and always after a polluter.
+        assert!(odds_of_difference(tally(20, 0), tally(1, 19)) > SURE);
+        assert!(odds_of_difference(tally(10, 10), tally(4, 46)) < LIKELY);
         assert!((chance(19.0) - 0.95).abs() < 1e-12);
     }
 

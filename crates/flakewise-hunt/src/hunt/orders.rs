@@ -19,6 +19,8 @@ use crate::order::{arrange, orders};
 
 /// Orders that are tried even if there is no time for them.
 const LEAST_ORDERS: u32 = 10;
+/// Runs alone of what is to be decided: who fails by chance mostly shows it there.
+const ALONE: usize = 10;
 /// Surroundings are tried so often at most.
 const MOST_ROUNDS: u32 = 40;
 /// A failure that did not come back in so many has no use for more: what comes
@@ -115,11 +117,12 @@ impl Hunter<'_, '_> {
         self.is_solo = true;
         let surprising = (0..self.prey.len()).filter(|place| self.prey[*place].is_open());
         let mut suspects: Vec<Suspect> = surprising.filter_map(|place| self.suspect(place, tried)).collect();
-        for round in 1..=MOST_ROUNDS {
+        for round in 0..=MOST_ROUNDS {
             if suspects.is_empty() || !self.goes_on() {
                 break;
             }
-            let tasks = tasks_for(&suspects, tried);
+            // Runs alone are the cheapest, and come first.
+            let tasks = if round == 0 { alone(&suspects) } else { tasks_for(&suspects, tried) };
             let mut take = |test: TestKey, surroundings: Surroundings, failed: bool| {
                 for suspect in suspects.iter_mut().filter(|suspect| suspect.key == test) {
                     for (place, tally) in [&mut suspect.fails, &mut suspect.passes] {
@@ -171,7 +174,9 @@ impl Hunter<'_, '_> {
         let odds = odds_of_difference(fails, passes);
         let is_last = round == MOST_ROUNDS || (round >= VAIN_ROUNDS && fails.failed == 0);
         let prey = &mut self.prey[suspect.place];
-        let kind = if odds >= SURE || (is_last && odds >= LIKELY) {
+        let kind = if prey.solo.is_mixed() {
+            FoundKind::Alone
+        } else if odds >= SURE || (is_last && odds >= LIKELY) {
             // Surroundings that differ are what it depends on; whether it is
             // itself the one that needs something shows alone.
             let alone = prey.alone();
@@ -180,8 +185,6 @@ impl Hunter<'_, '_> {
             } else {
                 FoundKind::PassesAlone
             }
-        } else if prey.solo.is_mixed() {
-            FoundKind::Alone
         } else if passes.is_mixed() || is_last {
             FoundKind::Together
         } else {
@@ -213,6 +216,12 @@ fn tasks_for(suspects: &[Suspect], tried: &[Tried]) -> VecDeque<Task> {
     let alone = suspects.iter().filter(|suspect| is_in(suspect, Surroundings::Alone));
     tasks.extend(alone.map(|suspect| Task { surroundings: Surroundings::Alone, tests: vec![suspect.key] }));
     tasks
+}
+
+/// What to run so that every suspect runs alone some times.
+fn alone(suspects: &[Suspect]) -> VecDeque<Task> {
+    let task = |suspect: &Suspect| Task { surroundings: Surroundings::Alone, tests: vec![suspect.key] };
+    suspects.iter().flat_map(|suspect| std::iter::repeat_with(|| task(suspect)).take(ALONE)).collect()
 }
 
 impl Tried {
