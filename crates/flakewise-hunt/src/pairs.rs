@@ -1,6 +1,6 @@
 //! Every test before every other: who makes whom end otherwise than alone.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{Outcome, Tally};
@@ -10,8 +10,8 @@ use crate::hunt::Collect;
 
 /// Runs of each test alone. One that does not end alike in all is left out.
 const ALONE: u32 = 3;
-/// Runs of a pair that differs, with the first.
-const CONFIRMATIONS: u32 = 3;
+/// Further runs of a pair that differs.
+const CONFIRMATIONS: usize = 3;
 
 /// A test, and how it ended alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct PairTest {
 }
 
 /// A test that ends otherwise right after another than alone, each time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     /// The place of the one that runs first.
     pub first: usize,
@@ -67,9 +67,8 @@ pub fn pairs(suite: &mut Suite, jobs: usize, tell: &dyn Fn(u64, u64)) -> Result<
         let test = &mut tests[places[&asked[0]]];
         test.alone.add(execution.outcome.is_failure());
         test.seconds += execution.duration.unwrap_or_default().as_secs_f64() / f64::from(ALONE);
-        false
     });
-    suite.fork_many(jobs, &mut asking)?;
+    suite.fork_many(1, &mut asking)?;
     let began = Instant::now();
     let steady: Vec<TestKey> = keys
         .iter()
@@ -84,68 +83,72 @@ pub fn pairs(suite: &mut Suite, jobs: usize, tell: &dyn Fn(u64, u64)) -> Result<
         let first = move |first: &TestKey| *first != victim && first.session == victim.session;
         steady.iter().copied().filter(first).map(move |first| vec![first, victim])
     };
-    let mut seen: HashMap<(usize, usize), u32> = HashMap::new();
+    let pair_of = |asked: &[TestKey]| Pair { first: places[&asked[0]], second: places[&asked[1]] };
+    let differs = |pair: Pair, execution: &Execution| {
+        execution.outcome.is_failure() != (tests[pair.second].alone.failed > 0)
+    };
+    let mut suspects: Vec<Vec<TestKey>> = Vec::new();
     let mut done = 0;
-    let mut asking = Asking::new(steady.iter().copied().flat_map(others), |asked, execution| {
-        let pair = (places[&asked[0]], places[&asked[1]]);
-        let differs = execution.outcome.is_failure() != (tests[pair.1].alone.failed > 0);
-        let again = seen.get(&pair).copied();
-        if again.is_none() {
+    let lists = steady.iter().copied().flat_map(others);
+    suite.fork_many(
+        jobs,
+        &mut Asking::new(lists, |asked, execution| {
             done += 1;
             tell(done, all);
-        }
-        match (differs, again) {
-            (true, before) => *seen.entry(pair).or_default() = before.unwrap_or(0) + 1,
-            (false, Some(_)) => {
-                seen.insert(pair, 0);
+            if differs(pair_of(asked), execution) {
+                suspects.push(asked.to_vec());
             }
-            (false, None) => {}
-        }
-        differs && seen[&pair] > 0 && seen[&pair] < CONFIRMATIONS
-    });
-    suite.fork_many(jobs, &mut asking)?;
-    let mut found: Vec<Pair> = seen
-        .into_iter()
-        .filter(|(_, times)| *times == CONFIRMATIONS)
-        .map(|((first, second), _)| Pair { first, second })
-        .collect();
+        }),
+    )?;
+    // With nothing beside them: two that meet by a file are not a pair.
+    let mut shown: HashMap<Pair, usize> = HashMap::new();
+    let again = suspects.into_iter().flat_map(|list| std::iter::repeat_n(list, CONFIRMATIONS));
+    suite.fork_many(
+        1,
+        &mut Asking::new(again, |asked, execution| {
+            let pair = pair_of(asked);
+            if differs(pair, execution) {
+                *shown.entry(pair).or_default() += 1;
+            }
+        }),
+    )?;
+    let always = shown.into_iter().filter(|(_, times)| *times == CONFIRMATIONS);
+    let mut found: Vec<Pair> = always.map(|(pair, _)| pair).collect();
     found.sort_by_key(|pair| (pair.second, pair.first));
     Ok(Pairs { tests, pairs: found, asked: done, forks: suite.forks(), duration: began.elapsed() })
 }
 
-/// Runs lists of tests, and some again.
+/// Runs lists of tests.
 struct Asking<I, T> {
     lists: I,
-    again: VecDeque<Vec<TestKey>>,
-    /// Told how the last of a list ended; whether to run it again.
+    /// Told how the last of a list ended.
     take: T,
 }
 
 impl<I, T> Asking<I, T>
 where
     I: Iterator<Item = Vec<TestKey>>,
-    T: FnMut(&[TestKey], &Execution) -> bool,
+    T: FnMut(&[TestKey], &Execution),
 {
     fn new(lists: I, take: T) -> Self {
-        Self { lists, again: VecDeque::new(), take }
+        Self { lists, take }
     }
 }
 
 impl<I, T> Forks for Asking<I, T>
 where
     I: Iterator<Item = Vec<TestKey>>,
-    T: FnMut(&[TestKey], &Execution) -> bool,
+    T: FnMut(&[TestKey], &Execution),
 {
     fn next(&mut self) -> Option<Vec<TestKey>> {
-        self.again.pop_front().or_else(|| self.lists.next())
+        self.lists.next()
     }
 
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
         if let Ok(execution) = result
             && execution.outcome != Outcome::Skipped
-            && (self.take)(tests, &execution)
         {
-            self.again.push_back(tests.to_vec());
+            (self.take)(tests, &execution);
         }
     }
 }
