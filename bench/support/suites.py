@@ -82,8 +82,6 @@ ORDERED = {
     for suite in (
         # Green in its own order; 139 of 167 tests are not in others, or alone.
         Real("pypubsub", "4.0.7", start="tests/suite"),
-        # 6 victims among 407 tests.
-        Real("deform", "3.0.1", ("beautifulsoup4", "pyramid"), start="deform/tests"),
     )
 }
 
