@@ -124,8 +124,13 @@ def run(command, cwd, environment, limit=600):
             [str(part) for part in command], cwd=cwd, env=environment,
             stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
         # A pidfd becomes readable when the process ends: a wait with a limit.
-        if not ended(child.pid, limit):
-            os.killpg(child.pid, signal.SIGKILL)
+        is_over = False
+        try:
+            is_over = ended(child.pid, limit)
+        finally:
+            # Not in time, or somebody does not want to wait for it.
+            if not is_over:
+                os.killpg(child.pid, signal.SIGKILL)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         wall = now() - started
