@@ -134,8 +134,7 @@ const MOST_CONFIRMATIONS: usize = 60;
 pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<CulpritReport, CulpritError> {
     let began = Instant::now();
     suite.run(&mut Collect)?;
-    suite.tidy();
-    suite.be_terse();
+    suite.search();
     let victim = find(suite, &context.settings.test)?;
     if !suite.can_fork(victim.session) {
         return Err(CulpritError::NoForks);
@@ -227,7 +226,7 @@ struct Search<'a, 'b> {
 impl Search<'_, '_> {
     fn answer(&mut self) -> Result<(CulpritAnswer, Vec<NamedTest>), RunnerError> {
         (self.context.progress)(CulpritProgress::Alone);
-        self.alone = self.tally(&[], ALONE)?;
+        self.run_alone(ALONE)?;
         if self.alone.is_mixed() || self.alone.runs() == 0 {
             return Ok((CulpritAnswer::FlakyAlone, Vec::new()));
         }
@@ -247,8 +246,7 @@ impl Search<'_, '_> {
         let Some((needed, first)) = found else {
             if self.alone.runs() < MOST_CONFIRMATIONS as u64 {
                 // It may be one that seldom fails, alone as after others.
-                let more = self.tally(&[], MOST_CONFIRMATIONS)?;
-                self.alone += more;
+                self.run_alone(MOST_CONFIRMATIONS)?;
             }
             let is_flaky = self.alone.is_mixed();
             let no_difference = CulpritAnswer::NoDifference { orders };
@@ -267,6 +265,13 @@ impl Search<'_, '_> {
         let answer =
             if self.fails_alone { CulpritAnswer::Brittle(culprits) } else { CulpritAnswer::Victim(culprits) };
         Ok((answer, cleaners))
+    }
+
+    /// Runs the test alone some more.
+    fn run_alone(&mut self, runs: usize) -> Result<(), RunnerError> {
+        let more = self.tally(&[], runs)?;
+        self.alone += more;
+        Ok(())
     }
 
     /// Of tests after which it ended otherwise, those that are needed, if that is
@@ -288,8 +293,7 @@ impl Search<'_, '_> {
         if found.confidence.get() >= chance(LIKELY) {
             return Ok(Some((needed, found)));
         }
-        let more = self.tally(&[], MOST_CONFIRMATIONS)?;
-        self.alone += more;
+        self.run_alone(MOST_CONFIRMATIONS)?;
         if !self.alone.is_mixed() {
             let names: Vec<&str> = found.tests.iter().map(|test| test.name.as_str()).collect();
             let names = names.join("`, `");
@@ -445,8 +449,7 @@ impl Search<'_, '_> {
         let mut forks = self.tally(before, first)?;
         while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS as u64
         {
-            let alone = self.tally(&[], CONFIRMATIONS)?;
-            self.alone += alone;
+            self.run_alone(CONFIRMATIONS)?;
             let more = self.tally(before, CONFIRMATIONS)?;
             if more.runs() == 0 {
                 break;

@@ -52,8 +52,7 @@ pub struct Pairs {
 /// were run.
 pub fn pairs(suite: &mut Suite, jobs: usize, tell: &dyn Fn(u64, u64)) -> Result<Pairs, RunnerError> {
     suite.run(&mut Collect)?;
-    suite.tidy();
-    suite.be_terse();
+    suite.search();
     let keys = suite.tests();
     if keys.is_empty() {
         return Err(RunnerError::NoTests);

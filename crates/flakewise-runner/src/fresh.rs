@@ -113,8 +113,8 @@ impl Suite {
             names: names.clone(),
             files: files.iter().map(|file| file.to_string_lossy().into_owned()).collect(),
             phase: Some(AgentPhase::Fresh),
-            tidy: self.tidies,
-            terse: self.is_terse,
+            tidy: self.searches,
+            terse: self.searches,
             ..Job::default()
         };
         let state = JobState {

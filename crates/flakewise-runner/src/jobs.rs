@@ -223,8 +223,8 @@ impl Suite {
             phase: Some(phase),
             ask: in_suite,
             stay: in_suite,
-            tidy: self.tidies && !in_suite,
-            terse: self.is_terse && !in_suite,
+            tidy: self.searches && !in_suite,
+            terse: self.searches && !in_suite,
             ..Job::default()
         };
         self.start_job(session, worker, order)

@@ -92,10 +92,8 @@ pub struct Suite {
     pub(crate) next_job: u32,
     pub(crate) forks: u64,
     pub(crate) run: SuiteRun,
-    /// Whether jobs put files back.
-    pub(crate) tidies: bool,
-    /// Whether only outcomes of jobs matter.
-    pub(crate) is_terse: bool,
+    /// Whether jobs are questions of a search.
+    pub(crate) searches: bool,
     /// Tests whose latest job had files to put back.
     pub(crate) leave_files: HashSet<TestKey>,
     hash_seed: u32,
@@ -212,8 +210,7 @@ impl Suite {
             next_job: 1,
             forks: 0,
             run: SuiteRun::default(),
-            tidies: false,
-            is_terse: false,
+            searches: false,
             leave_files: HashSet::new(),
             hash_seed,
             program: command.program(),
@@ -311,17 +308,13 @@ impl Suite {
         lost
     }
 
-    /// From now on, files that tests of a fork or new process make, change or
-    /// remove are put back when it ends: who asks how tests end after others must
-    /// not be answered by what they left on disk in an earlier run.
-    pub fn tidy(&mut self) {
-        self.tidies = true;
-    }
-
-    /// From now on, forks and new processes tell how tests end, not what failures
-    /// look like: to work that out takes several times as long as a short test.
-    pub fn be_terse(&mut self) {
-        self.is_terse = true;
+    /// From now on, forks and new processes are questions of a search. Files that
+    /// their tests make, change or remove are put back when they end: who asks how
+    /// tests end after others must not be answered by what they left on disk in an
+    /// earlier run. And they tell how tests end, not what failures look like: to
+    /// work that out takes several times as long as a short test.
+    pub fn search(&mut self) {
+        self.searches = true;
     }
 
     /// Forks that were asked for so far.

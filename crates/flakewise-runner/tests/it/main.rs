@@ -119,8 +119,7 @@ fn a_test_is_measured_in_a_fork_and_forks_of_a_search_know_who_leaves_files() {
 /// Forks of a search put files back, know who left some, and tell outcomes alone.
 fn for_a_search(suite: &mut Suite, folder: &Path) {
     std::fs::remove_file(folder.join("left")).expect("the suite itself left it");
-    suite.tidy();
-    suite.be_terse();
+    suite.search();
     let fails = named(suite, "test_fails");
     assert_eq!(suite.fork(fails).expect("the runner works").expect("it ran").outcome, Outcome::Failed);
 
