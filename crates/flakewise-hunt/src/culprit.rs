@@ -284,10 +284,8 @@ impl Search<'_, '_> {
         if self.tries == 1 && self.differing(forks) < forks.runs() {
             // It seemed to show each time, and does not.
             self.tries = self.tries_for(&needed)?;
-            if needed.len() > 1 {
-                needed = self.minimised(&needed)?;
-                forks = self.tally_until_sure(&needed, CONFIRMATIONS)?;
-            }
+            needed = self.minimised(&needed)?;
+            forks = self.tally_until_sure(&needed, CONFIRMATIONS)?;
         }
         let found = self.confirm(&needed, forks)?;
         if found.confidence.get() >= chance(LIKELY) {
@@ -446,7 +444,8 @@ impl Search<'_, '_> {
     /// How the test ends after these: a first count, and more of both this and of
     /// it alone until the two differ beyond doubt, or are not likely to.
     fn tally_until_sure(&mut self, before: &[TestKey], first: usize) -> Result<Tally, RunnerError> {
-        let mut forks = self.tally(before, first)?;
+        // What works now and then may not show at once.
+        let mut forks = self.tally(before, first.max(self.tries))?;
         while self.odds(forks) < SURE && self.differing(forks) > 0 && forks.runs() < MOST_CONFIRMATIONS as u64
         {
             self.run_alone(CONFIRMATIONS)?;
