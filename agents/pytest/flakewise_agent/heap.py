@@ -12,6 +12,7 @@ import itertools
 import os
 import sys
 import sysconfig
+import threading
 import time
 import types
 
@@ -426,8 +427,12 @@ FORMS = {
     _Cache: "cache",
     itertools.count: "count",
     types.SimpleNamespace: "instance",
+    threading.local: "instance",
 }
-INHERITED = {kind: FORMS[kind] for kind in (types.SimpleNamespace, dict, list, set, tuple, collections.deque)}
+INHERITED = {
+    kind: FORMS[kind]
+    for kind in (types.SimpleNamespace, threading.local, dict, list, set, tuple, collections.deque)
+}
 
 
 def contents_of(value, form):
@@ -470,6 +475,11 @@ def instance_contents(value):
 
 
 def dict_of(value):
+    if isinstance_of(value, threading.local):
+        # What this thread has. If it has nothing yet, an `__init__` of the project's
+        # would be called.
+        begins = any("__init__" in _type_dict(base) for base in _type_mro(type(value)) if base is not object)
+        return None if begins else threading.local.__getattribute__(value, "__dict__")
     for base in _type_mro(type(value)):
         getter = _type_dict(base).get("__dict__")
         if getter is not None:

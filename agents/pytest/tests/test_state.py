@@ -121,6 +121,8 @@ def test_globals_are_found_in_the_module_that_has_them(run, project):
         ("import collections\nX = collections.deque([1], maxlen=3)", "X.append(2)", "global"),
         ("X = bytearray(b'a')", "X.extend(b'b')", "global"),
         ("import types\nX = types.SimpleNamespace(a=1)", "X.a = 2", "global"),
+        ("import threading\nX = threading.local()\nX.a = 1", "X.b = 2", "global"),
+        ("import threading\nclass L(threading.local): a = 1\nX = L()", "X.a = 2", "global"),
         ("class C:\n    __slots__ = ('a',)\nX = C()\nX.a = 1", "X.a = 2", "global"),
         ("class C:\n    def __init__(self): self.a = 1\nX = C()", "X.b = 2", "global"),
         ("class D(dict): pass\nX = D()", "X['a'] = 1", "global"),

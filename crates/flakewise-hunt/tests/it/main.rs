@@ -13,11 +13,12 @@ use flakewise_testkit::zoo::copy_suite;
 
 /// What is planted: the part of the names that a victim and its polluter share, and
 /// the keys of what the one leaves and the other reads.
-const PLANTED: [(&str, &[&str]); 33] = [
+const PLANTED: [(&str, &[&str]); 34] = [
     ("global", &["global:shop.state:currency"]),
     ("list", &["global:shop.state:CART"]),
     ("nested", &["global:shop.state:STOCK"]),
     ("object", &["global:shop.state:TILL"]),
+    ("thread_local", &["global:shop.state:WHO"]),
     ("class_attribute", &["class:shop.state.Basket:limit"]),
     ("class_container", &["class:shop.state.Basket:names"]),
     ("method", &["patch:shop.state.Basket:total"]),

@@ -2,12 +2,15 @@
 
 import functools
 import itertools
+import threading
 
 # Rebound by `global`.
 currency = "EUR"
 # Changed in place, also deep inside.
 CART = []
 STOCK = {"pens": {"red": 3}}
+# Each thread has its own.
+WHO = threading.local()
 # Counts for as long as the process lives.
 ORDER_NUMBERS = itertools.count(1)
 
@@ -44,6 +47,10 @@ def remember(value, seen=[]):  # noqa: B006
 def set_currency(name):
     global currency
     currency = name
+
+
+def customer():
+    return getattr(WHO, "customer", "nobody")
 
 
 def price(amount):

@@ -62,6 +62,10 @@ def test_reads_object():
     assert not shop.state.TILL.open
 
 
+def test_reads_thread_local():
+    assert shop.state.customer() == "nobody"
+
+
 def test_reads_class_attribute():
     assert shop.state.Basket.limit == 10
 

@@ -38,6 +38,10 @@ def test_leaves_object():
     shop.state.TILL.open = True
 
 
+def test_leaves_thread_local():
+    shop.state.WHO.customer = "ann"
+
+
 def test_leaves_class_attribute():
     shop.state.Basket.limit = 3
 
