@@ -12,7 +12,7 @@ import sys
 import types
 
 from . import measure
-from .heap import MISSING, _module_dict, _type_dict, _type_mro, dict_of, isinstance_of
+from .values import MISSING, dict_of, isinstance_of, module_dict, type_dict, type_mro
 
 _frame, _getpid, _fsdecode, _realpath = sys._getframe, os.getpid, os.fsdecode, os.path.realpath
 _join, _normpath, _getcwd = os.path.join, os.path.normpath, os.getcwd
@@ -196,7 +196,7 @@ class Reads:
         names = {}
         for module in list(sys.modules.values()):
             if isinstance_of(module, types.ModuleType):
-                namespace = _module_dict(module)
+                namespace = module_dict(module)
                 file = namespace.get("__file__")
                 if type(file) is str:
                     names.setdefault(_realpath(file), namespace)
@@ -242,8 +242,8 @@ def packages(tiers, changes):
         module = sys.modules.get(home) if type(home) is str else None
         if module is None or not isinstance_of(module, types.ModuleType):
             continue
-        file = _module_dict(module).get("__file__")
-        if type(file) is str and tiers.of(home, _module_dict(module)) == "other":
+        file = module_dict(module).get("__file__")
+        if type(file) is str and tiers.of(home, module_dict(module)) == "other":
             for _ in range(home.count(".") + (os.path.basename(file) == "__init__.py")):
                 file = os.path.dirname(file)
             yield file
@@ -251,8 +251,8 @@ def packages(tiers, changes):
 
 def home_of(owner):
     if isinstance_of(owner, type):
-        return _type_dict(owner).get("__module__")
-    return _module_dict(owner).get("__name__") if isinstance_of(owner, types.ModuleType) else None
+        return type_dict(owner).get("__module__")
+    return module_dict(owner).get("__name__") if isinstance_of(owner, types.ModuleType) else None
 
 
 def loads(code, namespace, lines):
@@ -295,10 +295,10 @@ def attribute(owner, name):
     if owner is UNKNOWN or owner is None:
         return MISSING
     if isinstance_of(owner, types.ModuleType):
-        return _module_dict(owner).get(name, MISSING)
+        return module_dict(owner).get(name, MISSING)
     if isinstance_of(owner, type):
-        return next((_type_dict(base)[name] for base in _type_mro(owner) if name in _type_dict(base)), MISSING)
+        return next((type_dict(base)[name] for base in type_mro(owner) if name in type_dict(base)), MISSING)
     own = dict_of(owner)
     if own is not None and name in own:
         return own[name]
-    return next((_type_dict(base)[name] for base in _type_mro(type(owner)) if name in _type_dict(base)), MISSING)
+    return next((type_dict(base)[name] for base in type_mro(type(owner)) if name in type_dict(base)), MISSING)

@@ -17,7 +17,8 @@ import time
 import types
 
 from . import chance, wire
-from .heap import MISSING, RUNNERS, Change, described, isinstance_of, _module_dict
+from .heap import Change
+from .values import MISSING, RUNNERS, described, isinstance_of, module_dict
 
 _getcwd, _chdir, _umask, _readlink, _listdir, _close = os.getcwd, os.chdir, os.umask, os.readlink, os.listdir, os.close
 _tzset = time.tzset
@@ -208,7 +209,7 @@ class Modules(Part):
                 above, _, last = name.rpartition(".")
                 parent = before.get(above)
                 if parent is not None and isinstance_of(parent, types.ModuleType):
-                    attributes = _module_dict(parent)
+                    attributes = module_dict(parent)
                     if attributes.get(last) is new:
                         attributes.pop(last) if old is MISSING else attributes.update({last: old})
 
@@ -219,7 +220,7 @@ def is_compiled(module):
     """Some of these refuse to be imported twice."""
     if module is None or not isinstance_of(module, types.ModuleType):
         return False
-    file = _module_dict(module).get("__file__")
+    file = module_dict(module).get("__file__")
     return type(file) is str and not file.endswith(".py")
 
 
