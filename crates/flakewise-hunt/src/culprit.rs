@@ -115,7 +115,11 @@ const ALONE: usize = 10;
 const LARGEST_PART: usize = 64;
 /// Orders of all tests to try. In each but the first every other test runs before
 /// this one, so that what works in 3 of 10 runs shows with a chance of 99.5 %.
-const ORDERS: u32 = 16;
+const LEAST_ORDERS: usize = 16;
+/// In a small suite more, for what another test cleans up after in half of them.
+const MOST_ORDERS: usize = 64;
+/// So many tests may run for that.
+const ORDERED_TESTS: usize = 20_000;
 /// A first find is repeated so often, to learn whether it is certain.
 const REPEATS: usize = 3;
 /// And so often if it is not, to learn how often it works.
@@ -235,13 +239,13 @@ impl Search<'_, '_> {
             Some(before) => self.reduced(&before)?,
             None => None,
         };
-        let mut orders = ORDERS;
-        if found.is_none()
-            && !self.alone.is_mixed()
-            && let Some((before, tried)) = self.order_that_differs()?
-        {
+        let mut orders = 0;
+        if found.is_none() && !self.alone.is_mixed() {
+            let (differs, tried) = self.order_that_differs()?;
             orders = tried;
-            found = self.reduced(&before)?;
+            if let Some(before) = differs {
+                found = self.reduced(&before)?;
+            }
         }
         let Some((needed, first)) = found else {
             if self.alone.runs() < MOST_CONFIRMATIONS as u64 {
@@ -325,9 +329,9 @@ impl Search<'_, '_> {
         Ok(found.map(|place| parts.swap_remove(place)))
     }
 
-    /// Tests to run before it so that it ends otherwise than alone, and how many
-    /// orders were tried until one was found.
-    fn order_that_differs(&mut self) -> Result<Option<(Vec<TestKey>, u32)>, RunnerError> {
+    /// Tests to run before it so that it ends otherwise than alone, if any do, and
+    /// how many orders were tried.
+    fn order_that_differs(&mut self) -> Result<(Option<Vec<TestKey>>, u32), RunnerError> {
         let mut others = self.others();
         others.sort_unstable();
         let prior: Vec<TestKey> = others.iter().copied().filter(|test| *test < self.victim).collect();
@@ -336,14 +340,16 @@ impl Search<'_, '_> {
         tried.push(prior);
         tried.push(others.clone());
         let seed = self.context.settings.seed;
-        let more = orders(seed).take(ORDERS as usize - 2);
+        let most = (ORDERED_TESTS / others.len().max(1)).clamp(LEAST_ORDERS, MOST_ORDERS);
+        let more = orders(seed).take(most - 2);
         tried.extend(more.map(|order| arrange(order, &others, module)));
         tried.retain(|order| !order.is_empty());
         let found = self.first_that_differs(&tried, 1, |search, done| {
             let tried = u32::try_from(done).unwrap_or(u32::MAX);
             (search.context.progress)(CulpritProgress::Orders { tried });
         })?;
-        Ok(found.map(|place| (tried.swap_remove(place), u32::try_from(place + 1).unwrap_or(u32::MAX))))
+        let count = u32::try_from(found.map_or(tried.len(), |place| place + 1)).unwrap_or(u32::MAX);
+        Ok((found.map(|place| tried.swap_remove(place)), count))
     }
 
     /// Orders in which it failed before, of the tests that are there now.

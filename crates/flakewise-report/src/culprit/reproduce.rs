@@ -43,7 +43,7 @@ fn write_report(out: &mut String, report: &ReproduceReport) -> std::fmt::Result 
     } else {
         writeln!(out, "{}  {name}", styled(WARNING, "NOT REPRODUCED"))?;
         let orders = match search.answer {
-            CulpritAnswer::NoDifference { orders } => {
+            CulpritAnswer::NoDifference { orders } if orders > 0 => {
                 format!(", in {} of all tests", plural(u64::from(orders), "order", "orders"))
             }
             _ => String::new(),

@@ -34,8 +34,13 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
         }
         CulpritAnswer::NoDifference { orders } => {
             writeln!(out, "{}  {name}", styled(GOOD, "NO DIFFERENCE"))?;
-            let orders = plural(u64::from(*orders), "order", "orders");
-            writeln!(out, "{INDENT}{}, and ended so in {orders} of all tests", alone(report.alone))?;
+            let others = match *orders {
+                0 => "there is no other test".to_owned(),
+                orders => {
+                    format!("ended so in {} of all tests", plural(u64::from(orders), "order", "orders"))
+                }
+            };
+            writeln!(out, "{INDENT}{}, and {others}", alone(report.alone))?;
         }
         CulpritAnswer::Victim(culprits) => {
             writeln!(out, "{}  {name}", styled(WARNING, "VICTIM"))?;

@@ -122,8 +122,9 @@ fn a_chain_of_three_is_found_and_what_cleans_up() {
 
 #[test]
 fn one_that_works_every_third_time_is_found() {
-    // One at a time, so that turns are taken in turn.
-    let report = Project::new().report(&["--jobs", "1", "test_victim_sometimes"]);
+    // One at a time, so that turns are taken in turn. With this seed it is cleaned
+    // up after in the first orders in which it works.
+    let report = Project::new().report(&["--jobs", "1", "--seed", "50", "test_victim_sometimes"]);
     let culprits = report["culprits"].as_array().expect("a list");
     assert_eq!(names(&culprits[0]["tests"]), ["test_sometimes"], "{report:#}");
     let count = |what: &str| culprits[0]["forks"][what].as_f64().expect("a number");
