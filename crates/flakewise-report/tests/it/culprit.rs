@@ -154,6 +154,17 @@ fn a_brittle_test_is_told_to_do_it_itself() {
 }
 
 #[test]
+fn where_nothing_differs_it_is_said_what_was_tried() {
+    let text = |orders| {
+        let answer = CulpritAnswer::NoDifference { orders };
+        plain(&CulpritReport { answer, ..report(false, vec![]) })
+    };
+    assert!(text(1).contains("alone, and ended so in 1 order of all tests\n"), "{}", text(1));
+    assert!(text(64).contains("alone, and ended so in 64 orders of all tests\n"), "{}", text(64));
+    assert!(text(0).contains("alone, and there is no other test\n"), "{}", text(0));
+}
+
+#[test]
 fn what_is_not_proved_is_called_likely_and_what_is_not_seen_is_said() {
     let mut likely =
         shared(StateKind::Thread, "thread:worker", "the thread 'worker'", "not running", "running");
