@@ -268,9 +268,8 @@ class Agent:
         return files.Files(str(self.config.rootpath), looks=False, since=self.began)
 
     def send_tests(self, names):
-        for begin in range(0, max(len(names), 1), 500):
-            part = names[begin : begin + 500]
-            self.connection.send({"t": "tests", "ids": part, "last": begin + 500 >= len(names)})
+        for part in wire.parts(names):
+            self.connection.send({"t": "tests", "ids": part})
 
     # Attempts
 
@@ -416,15 +415,17 @@ class Agent:
 
     # After the suite
 
-    def serve_runs(self):
-        """Runs what the host asks for until it has had enough."""
+    def serve_runs(self, tears_down=False):
+        """Runs what the host asks for; what it says when it has had enough."""
         while True:
             message = self.connection.receive()
             if message is None or message["t"] != "run":
-                return
+                return message
             for index in message["tests"]:
                 # Every fixture but the session's goes, as between modules.
                 self.run_again(self.items[index], None, message["phase"])
+            if tears_down:
+                self.tear_down()
             self.connection.send({"t": "ran"})
 
     def tear_down(self):
@@ -564,6 +565,8 @@ class Main(Agent):
     """The process the user asked for."""
 
     is_interrupted = False
+    #: How many reports of failures do not count.
+    forgiven = 0
 
     def interrupted(self):
         self.is_interrupted = True
@@ -574,25 +577,15 @@ class Main(Agent):
         option = session.config.option
         blocked = session.testsfailed and not option.continue_on_collection_errors
         if option.collectonly and not blocked:
-            self.send_tests(self.take_items(session))
-            self.connection.send({"t": "ready", "forks": False, "root": wire.text(session.config.rootpath)})
+            names = self.take_items(session)
+            self.send_tests(names)
+            self.connection.send(self.ready(len(names), "tests are only collected"))
         if blocked or option.collectonly or self.connection.lost:
             yield
             return
-        self.send_tests(self.take_items(session))
-        reason = self.fork_zygote()
-        root = wire.text(session.config.rootpath)
-        named = [wire.text(path, 4096) for path in getattr(option, "file_or_dir", None) or ()]
-        self.connection.send(
-            {
-                "t": "ready",
-                "forks": reason is None,
-                "reason": reason,
-                "root": root,
-                "seeds": self.seeds(),
-                "named": named[:1000],
-            }
-        )
+        names = self.take_items(session)
+        self.send_tests(names)
+        self.connection.send(self.ready(len(names), self.fork_zygote()))
         answer = self.connection.receive()
         if answer is not None and answer["t"] == "finish":
             # The zygote is all that was wanted.
@@ -609,14 +602,62 @@ class Main(Agent):
         wanted = error is None or bool(session.shouldfail or session.shouldstop) or isinstance(error, pytest.exit.Exception)
         wanted = wanted and not self.is_interrupted
         self.connection.send({"t": "suite_end", "stopped": stopped and wire.text(stopped, 1024), "wanted": wanted})
-        self.serve_runs()
+        message = self.serve_runs()
         if self.holds_session:
             self.tear_down()
-        if session.testsfailed > self.failed_reports:
+        is_broken = session.testsfailed > self.failed_reports
+        if is_broken:
             # Such as too little coverage.
             text = "something besides the tests made the run fail: see what pytest says"
             self.connection.send({"t": "broken", "text": text})
-        self.connection.close()
+        if message is not None and message["t"] == "hold":
+            self.connection.send({"t": "held"})
+            message = self.serve_runs(tears_down=True)
+        if message is not None and message.get("forgive") and not is_broken and error is None:
+            # From here on, pytest and every other plugin see a session without
+            # failures; what they object to at its end still counts.
+            self.forgiven = self.failed_reports
+            session.testsfailed = 0
+
+    def ready(self, total, reason):
+        """What the host must know before the first test runs."""
+        option = self.config.option
+        named = [wire.text(path, 4096) for path in getattr(option, "file_or_dir", None) or ()]
+        return {
+            "t": "ready",
+            "total": total,
+            "forks": reason is None,
+            "reason": None if option.collectonly else reason,
+            "root": wire.text(self.config.rootpath),
+            "seeds": self.seeds(),
+            "named": named[:1000],
+            "finishers": self.finishers(),
+            "packages": installed(),
+        }
+
+    def finishers(self):
+        """Plugins besides pytest's own that act at the end of a session."""
+        names = set()
+        manager = self.config.pluginmanager
+        for hook in ("pytest_sessionfinish", "pytest_runtestloop"):
+            for implementation in getattr(manager.hook, hook).get_hookimpls():
+                plugin = implementation.plugin
+                module = plugin.__name__ if isinstance(plugin, types.ModuleType) else type(plugin).__module__
+                if plugin is not self and module.partition(".")[0] != "_pytest":
+                    names.add(wire.text(implementation.plugin_name, 200))
+        return sorted(names)[:100]
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        before = int(session.exitstatus)
+        yield
+        status = int(session.exitstatus)
+        self.connection.send({"t": "finished", "status": status, "changed": status != before})
+
+    @pytest.hookimpl
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.forgiven:
+            terminalreporter.write_line("flakewise: the failures of this run are tolerated; pytest exits as if they had passed")
 
     @pytest.hookimpl
     def pytest_unconfigure(self):
@@ -652,6 +693,22 @@ class Main(Agent):
                 _exit(0)
         _waitpid(child, 0)
         return None
+
+
+def installed():
+    """Installed distributions, by the names of their folders: as `name==version`."""
+    found = set()
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                project, dash, version = name.rpartition(".")[0].partition("-")
+                if dash:
+                    found.add("%s==%s" % (project.lower().replace("_", "-"), version))
+    return sorted(wire.text(name, 200) for name in found)[:2000]
 
 
 def thread_count():

@@ -19,6 +19,8 @@ GONE = (errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED)
 # The host refuses longer lines.
 LINE_LIMIT = 1 << 20
 TEXT_LIMIT = 64 * 1024
+# Lists are sent in parts of this size.
+PART_LIMIT = LINE_LIMIT // 4
 # Tests that close descriptors usually begin with the low ones.
 LOWEST_DESCRIPTOR = 500
 
@@ -57,6 +59,21 @@ def encoded(message):
     return line
 
 
+def parts(values):
+    """Lists of values that each fit into a message, in order."""
+    part, size = [], 0
+    for value in values:
+        # What JSON makes of it, quotes and comma included.
+        length = len(_encode(value)) + 1
+        if part and size + length > PART_LIMIT:
+            yield part
+            part, size = [], 0
+        part.append(value)
+        size += length
+    if part:
+        yield part
+
+
 def identity(descriptor):
     """What a descriptor stands for; none if it is closed. Tests close descriptors
     that are not theirs, and something else may be opened in their place."""
@@ -89,7 +106,19 @@ class Connection:
         self._unsent = self._unread = b""
         self._pid = _getpid()
         self._hello = dict(facts, t="hello", role=role, proto=PROTOCOL, token=self._token, pid=_getpid())
+        more = self._shorten_hello()
         self._connect()
+        for message in more:
+            self.send(message)
+
+    def _shorten_hello(self):
+        """Keeps the hello below the host's limit; what follows it instead."""
+        if len(_encode(self._hello)) <= LINE_LIMIT // 2:
+            return []
+        more = [{"t": "more", "argv": part} for part in parts(self._hello.pop("argv", ()))]
+        variables = self._hello.pop("env", {})
+        more += [{"t": "more", "env": {name: variables[name] for name in part}} for part in parts(variables)]
+        return more
 
     def _connect(self):
         connection = _socket(_family, _kind)

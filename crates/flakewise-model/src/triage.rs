@@ -82,6 +82,8 @@ pub struct TestFailure {
     pub incident: usize,
     /// A command that runs it again under the conditions in which it failed.
     pub reproduce: String,
+    /// Why it is not tolerated; none if it is, or if nothing is to be.
+    pub refusal: Option<Refusal>,
 }
 
 /// What a process cost that ran one attempt and nothing else.
@@ -100,10 +102,91 @@ pub struct AttemptCost {
 pub struct FailureVerdict {
     /// What we conclude.
     pub blame: Blame,
+    /// Whether the failure came with the change.
+    pub novelty: Novelty,
     /// The probability that the test is flaky.
     pub flaky: Probability,
+    /// The probability that the change broke it.
+    pub regression: Probability,
+    /// The probability that it fails always, and not because of the change.
+    pub environment: Probability,
+    /// How likely the kind of flake is, if one is named.
+    pub kind: Option<Probability>,
     /// Why, strongest first.
     pub proofs: Vec<Proof>,
+}
+
+impl FailureVerdict {
+    /// The name of the verdict as a whole: a flake that came with the change has one
+    /// of its own.
+    pub fn headline(&self) -> &'static str {
+        if self.is_new_flake() { "new-flake" } else { self.blame.name() }
+    }
+
+    /// Whether the test is flaky and the change made it so.
+    pub fn is_new_flake(&self) -> bool {
+        matches!(self.blame, Blame::Flaky(_)) && self.novelty == Novelty::New
+    }
+}
+
+/// Whether a failure came with the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Novelty {
+    /// The test executes the change, and the failure was never seen without it.
+    New,
+    /// The same failure was seen on code without the change.
+    Known,
+    /// The test depends on nothing that changed.
+    Unrelated,
+    /// We cannot tell.
+    Unknown,
+}
+
+impl Novelty {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Known => "known",
+            Self::Unrelated => "unrelated",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Why a failure is not tolerated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Refusal {
+    /// It never passed on this code.
+    NeverPassed,
+    /// It is a flake that came with the change.
+    NewFlake,
+    /// The same failure was never seen without the change.
+    NotKnown,
+    /// It may depend on what changed, and the same failure was never seen without
+    /// the change.
+    MayTouchChange,
+    /// It crashed or timed out, and that was never seen without the change.
+    UnknownCrash,
+    /// It fails whenever the whole suite runs.
+    EveryWholeRun,
+    /// It fails more often than it did without the change.
+    MoreOften,
+}
+
+impl Refusal {
+    /// The name used in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NeverPassed => "never-passed",
+            Self::NewFlake => "new-flake",
+            Self::NotKnown => "not-known",
+            Self::MayTouchChange => "may-touch-change",
+            Self::UnknownCrash => "unknown-crash",
+            Self::EveryWholeRun => "every-whole-run",
+            Self::MoreOften => "more-often",
+        }
+    }
 }
 
 /// What a failure is due to.
@@ -115,6 +198,9 @@ pub enum Blame {
     Regression,
     /// To something older than the change: it fails at the base too.
     BrokenBefore,
+    /// To something besides the change: it fails always, and depends on nothing that
+    /// changed. A dependency, the date, the platform or a service.
+    Environment,
     /// To what the tests run on, not to any one of them.
     Infrastructure,
     /// We cannot tell.
@@ -128,6 +214,7 @@ impl Blame {
             Self::Flaky(_) => "flaky",
             Self::Regression => "regression",
             Self::BrokenBefore => "broken-before",
+            Self::Environment => "environment",
             Self::Infrastructure => "infrastructure",
             Self::Undecided(_) => "undecided",
         }
@@ -144,29 +231,26 @@ impl Blame {
 
     /// Whether a pass on the same code proves that the test is flaky.
     pub fn is_proved_flaky(&self) -> bool {
-        matches!(self, Self::Flaky(kind) if *kind != FlakyKind::Untouched)
+        matches!(self, Self::Flaky(_))
     }
 }
 
-/// The kind of flake, named by the rung of the ladder that cleared it.
+/// The kind of flake: the condition under which the test fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlakyKind {
-    /// Passed when run again at once, or too soon for a better name: after a
-    /// single failure, or at the base where it also failed.
+    /// Fails at random, whatever the conditions.
     Transient,
-    /// Passed when run again later in the same process: whatever was in the
-    /// way had gone.
+    /// Failed for a while and then no more.
     Bursty,
-    /// Failed throughout the shared process and passed alone: the tests before
-    /// it left something behind.
+    /// Fails in the suite's process and not alone: the tests before it left
+    /// something behind.
     StateDependent,
-    /// Failed in every process with the suite's hash seed and passed with
-    /// another.
+    /// Fails with the suite's hash seed and not with others.
     HashSeed,
-    /// Failed in the suite's process and its forks and passed in a new one.
+    /// Fails in the suite's process and its forks and not in a new one.
     ProcessDependent,
-    /// Passed at the base, and depends on nothing that changed.
-    Untouched,
+    /// It passes and fails, and no kind is likely enough to be named.
+    Undecided,
 }
 
 impl FlakyKind {
@@ -178,7 +262,7 @@ impl FlakyKind {
             Self::StateDependent => "state-dependent",
             Self::HashSeed => "hash-seed",
             Self::ProcessDependent => "process-dependent",
-            Self::Untouched => "untouched",
+            Self::Undecided => "undecided-kind",
         }
     }
 }
@@ -273,6 +357,37 @@ pub enum Proof {
     NothingChanged {
         /// The base revision.
         commit: String,
+    },
+    /// At the base it fails too, but in another way, which says nothing.
+    OtherFailureAtBase {
+        /// The base revision.
+        commit: String,
+        /// What it fails with there.
+        kind: Option<String>,
+    },
+    /// The same failure was seen on commits without the change.
+    SeenWithoutChange {
+        /// How often.
+        failures: u64,
+        /// On how many commits.
+        commits: u64,
+    },
+    /// It fails whenever the whole suite runs.
+    EveryWholeRun {
+        /// How many whole runs are known, this one included.
+        runs: u64,
+    },
+    /// It fails more often than it did without the change.
+    MoreOften {
+        /// Failures and runs here, without the first failure.
+        here: (u64, u64),
+        /// Failures and runs without the change.
+        before: (u64, u64),
+    },
+    /// What is installed differs from a run in which it passed.
+    InstalledDiffers {
+        /// What, as `httpx 0.27.0 → 0.28.1`.
+        packages: Vec<String>,
     },
     /// The history knows it.
     KnownFlaky {
@@ -377,10 +492,10 @@ pub struct BuildExit {
 pub enum ExitReason {
     /// It is what the runner said.
     Runner,
-    /// All failures are proved flakes, and those are tolerated.
+    /// All failures that would have made it red are tolerated.
     Tolerated,
-    /// Flakes are tolerated, but some failures are something else.
-    NotFlaky,
+    /// Some failures are not tolerated.
+    NotTolerated,
     /// Tests were lost: a run that lost tests is never green.
     Lost,
 }
@@ -391,7 +506,7 @@ impl ExitReason {
         match self {
             Self::Runner => "runner",
             Self::Tolerated => "tolerated",
-            Self::NotFlaky => "not-flaky",
+            Self::NotTolerated => "not-tolerated",
             Self::Lost => "lost",
         }
     }

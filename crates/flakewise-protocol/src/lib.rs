@@ -24,9 +24,15 @@
 //! suite_end                     ->
 //!                               <-  run{tests, phase: postpone}
 //! start{i}, end{i}, ran         ->
-//!                               <-  finish
-//! bye                           ->
+//!                               <-  hold
+//! held                          ->
+//!                               <-  finish{forgive: true}
+//! finished{status: 0}, bye      ->
 //! ```
+//!
+//! `hold` is sent only if a test failed: while main waits, its failures are judged,
+//! and main exits with the code that the verdicts ask for. The names of the tests
+//! go out in as many messages as they need, and `ready` says how many there are.
 //!
 //! Beside it lives a *zygote*, forked from main before the first test. It takes
 //! `job`s, forks a *child* for each, and says when a child ended. A *fresh*
@@ -42,8 +48,8 @@ mod message;
 
 pub use frame::{FrameError, FrameReader, LINE_LIMIT, write_message};
 pub use message::{
-    AgentPhase, CoveredFileMessage, Hello, Job, Measure, MeasuredMessage, Role, StateChangeMessage,
-    StateOrder, TestEnding, TestFailureMessage, ToAgent, ToHost, TrailEntry,
+    AgentPhase, CoveredFileMessage, Hello, Job, Measure, MeasuredMessage, ReadyMessage, Role,
+    StateChangeMessage, StateOrder, TestEnding, TestFailureMessage, ToAgent, ToHost, TrailEntry,
 };
 
 /// The version we speak.

@@ -30,30 +30,22 @@ pub enum ToHost {
         /// What went wrong.
         failure: TestFailureMessage,
     },
-    /// The tests that will run, in order, in parts. A test's number is its place.
+    /// Continues the hello of a process with a long command line or environment.
+    More {
+        /// Further words of the command line.
+        #[serde(default)]
+        argv: Vec<String>,
+        /// Further variables of the environment.
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+    },
+    /// The tests that will run, in order, in parts. A test's number is its index.
     Tests {
         /// The runner's names.
         ids: Vec<String>,
-        /// Whether this is the last part.
-        last: bool,
     },
     /// Everything is collected, nothing has run.
-    Ready {
-        /// Whether there is a zygote.
-        forks: bool,
-        /// If not, why.
-        #[serde(default)]
-        reason: Option<String>,
-        /// The folder the names of tests are relative to.
-        #[serde(default)]
-        root: String,
-        /// Seeds that plugins drew, by option.
-        #[serde(default)]
-        seeds: BTreeMap<String, String>,
-        /// Files, folders and tests that were named on the command line.
-        #[serde(default)]
-        named: Vec<String>,
-    },
+    Ready(Box<ReadyMessage>),
     /// A test begins.
     Start {
         /// Which.
@@ -90,6 +82,17 @@ pub enum ToHost {
     },
     /// What [`ToAgent::Run`] asked for was run.
     Ran,
+    /// The session's fixtures are torn down, and the process waits for its
+    /// verdicts: see [`ToAgent::Hold`].
+    Held,
+    /// Every plug-in has finished the session; the process is about to exit.
+    Finished {
+        /// Its exit status.
+        status: i32,
+        /// Whether a plug-in changed it at the end of the session.
+        #[serde(default)]
+        changed: bool,
+    },
     /// A child was forked.
     Forked {
         /// For this job.
@@ -153,6 +156,33 @@ pub enum ToHost {
     /// A message of a later minor version.
     #[serde(other)]
     Unknown,
+}
+
+/// What is known once everything is collected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct ReadyMessage {
+    /// How many tests there are. The names that were sent must be as many.
+    pub total: u32,
+    /// Whether there is a zygote.
+    pub forks: bool,
+    /// If not, why.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// The folder the names of tests are relative to.
+    #[serde(default)]
+    pub root: String,
+    /// Seeds that plugins drew, by option.
+    #[serde(default)]
+    pub seeds: BTreeMap<String, String>,
+    /// Files, folders and tests that were named on the command line.
+    #[serde(default)]
+    pub named: Vec<String>,
+    /// Plug-ins that act at the end of a session and may change its exit status.
+    #[serde(default)]
+    pub finishers: Vec<String>,
+    /// Installed distributions, as `name==version`.
+    #[serde(default)]
+    pub packages: Vec<String>,
 }
 
 /// Who is speaking.
@@ -391,8 +421,16 @@ pub enum ToAgent {
         /// Why.
         phase: AgentPhase,
     },
+    /// Tear down what is still set up, answer [`ToHost::Held`], and wait for more
+    /// runs or for the end.
+    Hold,
     /// Nothing more is wanted of this process.
-    Finish,
+    Finish {
+        /// Whether the failures of its tests do not count: it exits as if they had
+        /// passed.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        forgive: bool,
+    },
     /// The zygote shall end.
     Quit,
 }

@@ -145,6 +145,22 @@ pub struct RunnerNotice {
     pub warning: bool,
 }
 
+/// How one pytest ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a process, in any combination")]
+pub struct SessionEnd {
+    /// Its exit status, once every plug-in had finished the session.
+    pub status: Option<i32>,
+    /// Whether it was let go as if its failing tests had passed.
+    pub forgiven: bool,
+    /// Whether it died without saying goodbye.
+    pub died: bool,
+    /// Whether something besides its tests failed.
+    pub broken: bool,
+    /// Whether the latest run that was asked of it while it waited is over.
+    pub(crate) reran: bool,
+}
+
 /// How the suite went, as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SuiteRun {
@@ -157,6 +173,10 @@ pub struct SuiteRun {
     /// Whether something around the tests failed for which no test answers,
     /// such as the end of a fixture of the whole session.
     pub broken: bool,
+    /// Why the answer misses something, so that it cannot be green.
+    pub incomplete: Vec<String>,
+    /// How each pytest of the command ended.
+    pub sessions: Vec<SessionEnd>,
     /// Why the suite stopped early, if somebody wished it to.
     pub stopped: Option<String>,
     /// Things to tell people.

@@ -15,7 +15,7 @@ use flakewise_protocol::{AgentPhase, Job};
 use crate::RunnerError;
 use crate::execution::{Execution, Observation, TestKey};
 use crate::jobs::JobState;
-use crate::suite::{NothingAgain, Suite};
+use crate::suite::{Director, NothingAgain, Suite};
 use crate::trail;
 use crate::watch::Watch;
 
@@ -60,13 +60,24 @@ pub struct FreshRun {
 impl Suite {
     /// Runs one test in a newly started process.
     pub fn fresh(&mut self, test: TestKey, options: &FreshOptions<'_>) -> Result<FreshRun, RunnerError> {
+        self.fresh_under(test, options, &mut NothingAgain)
+    }
+
+    /// As [`Suite::fresh`], while other sessions of the command may be under way:
+    /// what happens in them is told to a director.
+    pub fn fresh_under(
+        &mut self,
+        test: TestKey,
+        options: &FreshOptions<'_>,
+        director: &mut dyn Director,
+    ) -> Result<FreshRun, RunnerError> {
         let worker = self.worker(test.session as usize, "fresh");
         // Only the tests' own files are collected; if that does not bring them
         // to light, everything is.
         let files = self.files_of(options.before.iter().chain([&test]));
-        let mut run = self.fresh_once(test, options, &files, &worker)?;
+        let mut run = self.fresh_once(test, options, &files, &worker, director)?;
         if run.execution.is_err() && !files.is_empty() && options.elsewhere.is_none() {
-            run = self.fresh_once(test, options, &[], &worker)?;
+            run = self.fresh_once(test, options, &[], &worker, director)?;
         }
         Ok(run)
     }
@@ -132,6 +143,7 @@ impl Suite {
         options: &FreshOptions<'_>,
         files: &[PathBuf],
         worker: &str,
+        director: &mut dyn Director,
     ) -> Result<FreshRun, RunnerError> {
         let all: Vec<TestKey> = options.before.iter().copied().chain([test]).collect();
         let watch = Watch::new(&options.watch);
@@ -156,7 +168,7 @@ impl Suite {
             Err(error) => return Err(error),
         };
         let began = Instant::now();
-        self.finish_job(job, &mut NothingAgain)?;
+        self.finish_job(job, director)?;
         let mut state = self.take_job(job);
         if let Some(end) = &mut state.end {
             end.cost.wall = began.elapsed();
@@ -222,7 +234,7 @@ impl Suite {
         let Some(first) = tests.first() else { return Ok((JobState::default(), trail)) };
         let session = first.session as usize;
         let names: Vec<String> = tests.iter().map(|test| self.name(*test).to_owned()).collect();
-        let file = self.sessions[session].file_of(&names[0]);
+        let file = self.supervisor.sessions[session].file_of(&names[0]);
         let order = Job {
             names: names.clone(),
             files: file.into_iter().map(|file| file.to_string_lossy().into_owned()).collect(),
@@ -253,8 +265,10 @@ impl Suite {
         rest: &[u32],
         worker: String,
     ) -> Result<u32, RunnerError> {
-        let names: Vec<String> =
-            rest.iter().map(|number| self.sessions[session].names[*number as usize].clone()).collect();
+        let names: Vec<String> = rest
+            .iter()
+            .map(|number| self.supervisor.sessions[session].names[*number as usize].clone())
+            .collect();
         let order = Job {
             names: names.clone(),
             phase: Some(AgentPhase::First),
@@ -282,7 +296,7 @@ impl Suite {
         elsewhere: Option<Elsewhere<'_>>,
     ) -> Result<(u32, Tail), RunnerError> {
         let job = self.job_number();
-        let hello = &self.sessions[state.session as usize].hello;
+        let hello = &self.supervisor.sessions[state.session as usize].hello;
         let environment = environment(&hello.env);
         let old = |name: &str| environment.get(name).cloned().filter(|value| !value.is_empty());
         let mut variables: BTreeMap<OsString, OsString> =
@@ -322,7 +336,7 @@ impl Suite {
         keep_tail(reader, &printed);
         state.pid = Some(child.id());
         state.order = Some(Job { job, session: state.session, ..order });
-        self.jobs.insert(job, state);
+        self.supervisor.jobs.insert(job, state);
         self.hub.watch_child(child.id());
         Ok((job, printed))
     }
@@ -359,11 +373,11 @@ fn keep_tail(mut reader: std::io::PipeReader, tail: &Tail) {
     });
 }
 
-impl crate::suite::Session {
+impl crate::supervisor::Session {
     /// The file a test is in, if its name leads to one.
     pub(crate) fn file_of(&self, name: &str) -> Option<PathBuf> {
         let relative = name.split("::").next()?;
-        let file = Path::new(&self.root).join(relative);
-        (!self.root.is_empty() && file.is_file()).then_some(file)
+        let file = Path::new(self.root()).join(relative);
+        (!self.root().is_empty() && file.is_file()).then_some(file)
     }
 }

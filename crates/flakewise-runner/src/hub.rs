@@ -4,13 +4,15 @@
 //! signals; each puts what it sees into a bounded queue, so that somebody who
 //! talks without end is made to wait and not our memory to grow.
 
+use std::collections::HashMap;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use flakewise_protocol::{FrameReader, Hello, Role, ToHost, VERSION};
+use flakewise_protocol::{FrameError, FrameReader, Hello, Role, ToAgent, ToHost, VERSION, write_message};
 
 use crate::RunnerError;
 use crate::agent::AgentFolder;
@@ -24,15 +26,17 @@ const HELLO_LIMIT: Duration = Duration::from_secs(10);
 /// How long we let the suite's messages gather. To be woken for each would cost
 /// a suite of quick tests several per cent; it waits for us only when a test has
 /// failed.
-const LAZINESS: Duration = Duration::from_millis(10);
+const GATHERING: Duration = Duration::from_millis(10);
 
 /// Something that happened.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A process of the runner spoke for the first time.
-    Connected { connection: u32, hello: Box<Hello>, stream: UnixStream },
+    Connected { connection: u32, hello: Box<Hello> },
     /// It said something.
     Message { connection: u32, message: ToHost },
+    /// It said something that is no message; nothing more is read from it.
+    Unreadable { connection: u32, reason: String },
     /// Its connection ended.
     Closed { connection: u32 },
     /// A process we started ended.
@@ -47,7 +51,11 @@ pub(crate) enum Event {
 pub(crate) struct Hub {
     events: Receiver<Event>,
     sender: SyncSender<Event>,
+    streams: Streams,
 }
+
+/// The connections that can be written to, by number.
+type Streams = Arc<Mutex<HashMap<u32, UnixStream>>>;
 
 impl Hub {
     /// Listens for agents and for signals.
@@ -56,7 +64,7 @@ impl Hub {
         let path = folder.socket();
         let failed = |source| RunnerError::Listen { path: path.clone(), source };
         let listener = UnixListener::bind(&path).map_err(failed)?;
-        let hub = Self { events, sender };
+        let hub = Self { events, sender, streams: Streams::default() };
         hub.accept(listener, folder.token().to_owned());
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             hub.forward(signal).map_err(failed)?;
@@ -73,6 +81,21 @@ impl Hub {
         }
     }
 
+    /// Sends a message. If nobody receives it, the end of the process will tell.
+    pub(crate) fn tell(&self, connection: u32, message: &ToAgent) {
+        let stream = self.streams.lock().ok().and_then(|streams| streams.get(&connection)?.try_clone().ok());
+        if let Some(mut stream) = stream {
+            let _ = write_message(&mut stream, message);
+        }
+    }
+
+    /// Lets go of a connection.
+    pub(crate) fn close(&self, connection: u32) {
+        if let Ok(mut streams) = self.streams.lock() {
+            streams.remove(&connection);
+        }
+    }
+
     /// Waits for a child of ours in the background.
     pub(crate) fn watch_child(&self, pid: u32) {
         let sender = self.sender.clone();
@@ -84,13 +107,13 @@ impl Hub {
     }
 
     fn accept(&self, listener: UnixListener, token: String) {
-        let sender = self.sender.clone();
+        let (sender, streams) = (self.sender.clone(), Arc::clone(&self.streams));
         let next = AtomicU32::new(0);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let connection = next.fetch_add(1, Ordering::Relaxed);
-                let (sender, token) = (sender.clone(), token.clone());
-                std::thread::spawn(move || listen(connection, stream, &token, &sender));
+                let (sender, token, streams) = (sender.clone(), token.clone(), Arc::clone(&streams));
+                std::thread::spawn(move || listen(connection, stream, &token, &sender, &streams));
             }
         });
     }
@@ -114,7 +137,13 @@ impl Hub {
 
 /// Passes on what one connection says until it ends. Whoever does not know the
 /// secret is not heard at all.
-fn listen(connection: u32, stream: UnixStream, token: &str, sender: &SyncSender<Event>) {
+fn listen(
+    connection: u32,
+    stream: UnixStream,
+    token: &str,
+    sender: &SyncSender<Event>,
+    streams: &Mutex<HashMap<u32, UnixStream>>,
+) {
     let Ok(reading) = stream.try_clone() else { return };
     let _ = reading.set_read_timeout(Some(HELLO_LIMIT));
     let mut frames = FrameReader::new(&reading);
@@ -127,16 +156,26 @@ fn listen(connection: u32, stream: UnixStream, token: &str, sender: &SyncSender<
         return;
     }
     let _ = reading.set_read_timeout(None);
-    let lazy = hello.role == Role::Main;
-    if sender.send(Event::Connected { connection, hello, stream }).is_err() {
+    let waits = hello.role == Role::Main;
+    if let Ok(mut streams) = streams.lock() {
+        streams.insert(connection, stream);
+    }
+    if sender.send(Event::Connected { connection, hello }).is_err() {
         return;
     }
     loop {
-        if lazy && !frames.has_buffered() {
-            std::thread::sleep(LAZINESS);
+        if waits && !frames.has_buffered() {
+            std::thread::sleep(GATHERING);
         }
-        let Ok(Some(message)) = frames.next_message() else { break };
-        if sender.send(Event::Message { connection, message }).is_err() {
+        let event = match frames.next_message() {
+            Ok(Some(message)) => Event::Message { connection, message },
+            Ok(None) | Err(FrameError::Io(_)) => break,
+            Err(error) => {
+                let _ = sender.send(Event::Unreadable { connection, reason: error.to_string() });
+                break;
+            }
+        };
+        if sender.send(event).is_err() {
             return;
         }
     }

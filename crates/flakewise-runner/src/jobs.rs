@@ -4,21 +4,17 @@ use std::collections::HashMap;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use std::os::unix::process::ExitStatusExt as _;
-
 use flakewise_model::Phase;
-use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent, ToHost};
+use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent};
 
-use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
+use crate::execution::{Execution, ProcessCost, TestKey};
 use crate::state::Seen;
-use crate::suite::{Director, NothingAgain, Suite, TICK};
+use crate::suite::{Director, NothingAgain, Suite};
+use crate::supervisor::TICK;
 use crate::{RunnerError, processes};
 
 /// How long a process may take to begin with its test, and to end after it.
 pub(crate) const START_LIMIT: Duration = Duration::from_mins(1);
-
-/// How long the first words of a process that has ended may take to reach us.
-const FIRST_WORDS: Duration = Duration::from_secs(2);
 
 /// How often we look for what tests left behind while others run.
 const STRAY_INTERVAL: Duration = Duration::from_millis(250);
@@ -86,8 +82,9 @@ impl JobState {
         wall: Duration,
         cpu: Duration,
         error: Option<String>,
+        at: Instant,
     ) {
-        self.end = Some(JobEnd { at: Instant::now(), status, cost: ProcessCost { wall, cpu } });
+        self.end = Some(JobEnd { at, status, cost: ProcessCost { wall, cpu } });
         if let Some(error) = error {
             self.trouble = Some(error);
         } else if let Some(status) = status.filter(|status| !status.success()) {
@@ -109,10 +106,20 @@ impl Suite {
     /// Runs one test alone in a process forked before the first test ran. The
     /// inner error says why it could not be run.
     pub fn fork(&mut self, test: TestKey) -> Result<Result<Execution, String>, RunnerError> {
+        self.fork_under(test, &mut NothingAgain)
+    }
+
+    /// As [`Suite::fork`], while other sessions of the command may be under way:
+    /// what happens in them is told to a director.
+    pub fn fork_under(
+        &mut self,
+        test: TestKey,
+        director: &mut dyn Director,
+    ) -> Result<Result<Execution, String>, RunnerError> {
         let session = test.session as usize;
         let worker = self.worker(session, "fork");
         let job = self.start_fork(session, vec![test.number], worker, AgentPhase::Fork, false);
-        self.finish_job(job, &mut NothingAgain)?;
+        self.finish_job(job, director)?;
         Ok(self.take_job(job).outcome_of(test, Phase::Fork))
     }
 
@@ -141,9 +148,12 @@ impl Suite {
                 continue;
             }
             let deadline = Instant::now() + TICK;
-            let any_is_over = |suite: &Self| running.iter().any(|running| suite.is_over(running.job));
+            let any_is_over = |suite: &Self| {
+                running.iter().any(|running| suite.supervisor.is_over(running.job, Instant::now()))
+            };
             self.pump(&mut NothingAgain, |suite| any_is_over(suite) || Instant::now() > deadline)?;
-            let (over, open) = running.into_iter().partition(|running| self.is_over(running.job));
+            let (over, open) =
+                running.into_iter().partition(|running| self.supervisor.is_over(running.job, Instant::now()));
             running = open;
             for Running { job, tests, .. } in over {
                 let asked = tests[tests.len() - 1];
@@ -157,7 +167,7 @@ impl Suite {
                 let tests = u32::try_from(running.tests.len()).unwrap_or(u32::MAX);
                 let limit = START_LIMIT.saturating_add(self.options.test_timeout.saturating_mul(tests));
                 if running.since.elapsed() > limit
-                    && let Some(pid) = self.jobs[&running.job].pid
+                    && let Some(pid) = self.supervisor.jobs[&running.job].pid
                 {
                     processes::kill_tree(pid);
                 }
@@ -185,9 +195,10 @@ impl Suite {
 
     /// Forgets a job and its process.
     pub(crate) fn take_job(&mut self, job: u32) -> JobState {
-        let state = self.jobs.remove(&job).unwrap_or_default();
+        let state = self.supervisor.jobs.remove(&job).unwrap_or_default();
         if let Some(place) = state.peer {
-            self.forget(place);
+            self.supervisor.forget(place);
+            self.perform();
         }
         state
     }
@@ -236,10 +247,10 @@ impl Suite {
         let number = u32::try_from(session).unwrap_or(u32::MAX);
         // Only processes of the suite stay when their tests are over.
         let state = JobState { session: number, worker, in_suite: order.stay, ..JobState::default() };
-        self.jobs.insert(job, state);
-        if let Some(zygote) = self.sessions[session].zygote {
+        self.supervisor.jobs.insert(job, state);
+        if let Some(zygote) = self.supervisor.sessions[session].zygote {
             self.forks += 1;
-            self.tell(zygote, &ToAgent::Job(Job { job, session: number, ..order }));
+            self.tell(zygote, ToAgent::Job(Job { job, session: number, ..order }));
         }
         job
     }
@@ -257,17 +268,18 @@ impl Suite {
     ) -> Result<(), RunnerError> {
         let began = Instant::now();
         let limit = START_LIMIT + self.options.test_timeout;
-        let is_done = |suite: &Self| jobs.iter().all(|job| suite.is_over(*job));
+        let is_done = |suite: &Self| jobs.iter().all(|job| suite.supervisor.is_over(*job, Instant::now()));
         loop {
             let deadline = Instant::now() + Duration::from_secs(1);
             self.pump(director, |suite| is_done(suite) || Instant::now() > deadline)?;
             if is_done(self) {
                 break;
             }
-            for job in jobs.iter().filter(|job| !self.is_over(**job)) {
+            for job in jobs.iter().filter(|job| !self.supervisor.is_over(**job, Instant::now())) {
                 // A suite that goes on is limited test by test.
-                let state = &self.jobs[job];
-                let idle = !state.patient && state.peer.is_none_or(|peer| !self.peers[peer].in_suite);
+                let state = &self.supervisor.jobs[job];
+                let idle =
+                    !state.patient && state.peer.is_none_or(|peer| !self.supervisor.peers[peer].in_suite);
                 if idle
                     && began.elapsed() > limit + self.start_allowance(*job)
                     && let Some(pid) = state.pid
@@ -280,92 +292,8 @@ impl Suite {
         Ok(())
     }
 
-    /// Whether a job's process has ended and all it said is known.
-    fn is_over(&self, job: u32) -> bool {
-        let Some(state) = self.jobs.get(&job) else { return true };
-        // Its end may be known before its first words are.
-        let unheard = |end: &JobEnd| state.pid.is_none() || end.at.elapsed() > FIRST_WORDS;
-        let heard = match state.peer {
-            Some(peer) => self.peers[peer].settled,
-            None => state.end.as_ref().is_some_and(unheard),
-        };
-        let zygote = self.sessions.get(state.session as usize).and_then(|session| session.zygote);
-        let forked = state.order.is_none() && state.numbers.is_empty();
-        let orphaned =
-            forked && state.end.is_none() && zygote.is_none_or(|zygote| self.peers[zygote].settled);
-        (state.end.is_some() && heard) || orphaned
-    }
-
     /// More time for processes that must import and collect first.
     fn start_allowance(&self, job: u32) -> Duration {
-        if self.jobs[&job].numbers.is_empty() { Duration::ZERO } else { 9 * START_LIMIT }
-    }
-
-    /// What only jobs and zygotes say.
-    pub(crate) fn heard_of_job(&mut self, place: usize, message: ToHost) {
-        match message {
-            ToHost::Forked { job, pid } => {
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.pid = Some(pid);
-                }
-            }
-            ToHost::Exited { job, status, wall_ns, cpu_ns, error } => {
-                let status = status.map(ExitStatus::from_raw);
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    let (wall, cpu) = (Duration::from_nanos(wall_ns), Duration::from_nanos(cpu_ns));
-                    state.exited(status, wall, cpu, error);
-                    if let Some(peer) = state.peer {
-                        self.peer_ended(peer, status);
-                    }
-                }
-            }
-            ToHost::Observed { entries, lines } => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.observed = Some((entries, lines));
-                }
-            }
-            ToHost::Measured(message) => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.measured = Some(message);
-                }
-            }
-            ToHost::State { changes, .. } => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.seen = Some(Seen { changes, reads: Vec::new() });
-                }
-            }
-            ToHost::StateRead { reads } => {
-                let job = self.peers[place].job;
-                if let Some(seen) = self.jobs.get_mut(&job).and_then(|state| state.seen.as_mut()) {
-                    seen.reads = reads;
-                }
-            }
-            ToHost::Tidied { .. } => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    state.put_files_back = true;
-                }
-            }
-            ToHost::Trouble { text } => {
-                let peer = &self.peers[place];
-                if peer.in_suite {
-                    let text = format!("a process of the suite ended early: {text}");
-                    self.run.notices.push(RunnerNotice { text, warning: true });
-                } else if let Some(state) = self.jobs.get_mut(&peer.job) {
-                    state.trouble.get_or_insert(text);
-                }
-            }
-            ToHost::CollectError { id, failure } => {
-                let job = self.peers[place].job;
-                if let Some(state) = self.jobs.get_mut(&job) {
-                    let line = failure.message.lines().next().unwrap_or_default();
-                    state.trouble.get_or_insert_with(|| format!("`{id}` could not be collected: {line}"));
-                }
-            }
-            _ => {}
-        }
+        if self.supervisor.jobs[&job].numbers.is_empty() { Duration::ZERO } else { 9 * START_LIMIT }
     }
 }

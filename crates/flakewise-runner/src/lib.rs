@@ -26,6 +26,7 @@ mod measure;
 mod processes;
 mod state;
 mod suite;
+mod supervisor;
 mod sys;
 mod trail;
 mod watch;
@@ -33,11 +34,12 @@ mod watch;
 pub use command::RunnerCommand;
 pub use error::RunnerError;
 pub use execution::{
-    CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey, Versions,
+    CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SessionEnd, SuiteRun, TestKey,
+    Versions,
 };
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
 pub use guard::guard;
 pub use jobs::Forks;
 pub use measure::{CoveredFile, Measured};
 pub use state::{SeenChange, StateRun};
-pub use suite::{Director, NothingAgain, Suite, SuiteOptions};
+pub use suite::{Director, NothingAgain, Step, Suite, SuiteOptions};

@@ -126,7 +126,8 @@ impl Suite {
     /// says why that could not be.
     pub fn measure(&mut self, test: TestKey) -> Result<Result<Measured, String>, RunnerError> {
         let session = test.session as usize;
-        let Some(zygote) = self.sessions[session].zygote.filter(|_| self.can_fork(test.session)) else {
+        let Some(zygote) = self.supervisor.sessions[session].zygote.filter(|_| self.can_fork(test.session))
+        else {
             return Ok(Err("tests of this session cannot be run in forks".to_owned()));
         };
         let worker = self.worker(session, "measured");
@@ -139,11 +140,11 @@ impl Suite {
         let job = self.start_job(session, worker, order);
         let deadline = Instant::now() + START_LIMIT;
         self.pump(&mut NothingAgain, |suite| {
-            let state = suite.jobs.get(&job);
+            let state = suite.supervisor.jobs.get(&job);
             let is_known = state.is_none_or(|state| state.pid.is_some() || state.end.is_some());
-            is_known || suite.peers[zygote].settled || Instant::now() > deadline
+            is_known || suite.supervisor.peers[zygote].settled || Instant::now() > deadline
         })?;
-        let pid = self.jobs.get(&job).and_then(|state| state.pid);
+        let pid = self.supervisor.jobs.get(&job).and_then(|state| state.pid);
         let (stop, stopped) = channel();
         let peak = std::thread::scope(|scope| {
             let watcher = pid.map(|pid| scope.spawn(move || watch(pid, &stopped)));

@@ -1,37 +1,23 @@
 //! A suite under way, and what is left of it to run tests again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::collections::{BTreeMap, HashSet};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use flakewise_model::{Failure, Outcome, TestId, Timestamp};
-use flakewise_protocol::{
-    AgentPhase, Hello, Job, Role, TestFailureMessage, ToAgent, ToHost, VERSION, write_message,
-};
-use slab::Slab;
+use flakewise_model::TestId;
+use flakewise_protocol::{Role, ToAgent};
 
 use crate::agent::AgentFolder;
 use crate::command::RunnerCommand;
-use crate::execution::{self, CollectError, Execution, RunnerNotice, SuiteRun, TestKey, Versions};
-use crate::hub::{Event, Hub};
-use crate::jobs::JobState;
+use crate::execution::{self, Execution, SessionEnd, SuiteRun, TestKey, Versions};
+use crate::hub::Hub;
+use crate::supervisor::{Effect, Now, Session, Supervisor};
 use crate::{RunnerError, guard, processes, sys};
 
-/// How long a process may take from its time limit to its death, while it
-/// prints where it hangs.
-const GRACE: Duration = Duration::from_secs(2);
-/// How long the last words of a process that ended may take to reach us. They
-/// are late only if somebody else holds its connection open.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How long a zygote may take to say its first word.
+/// How long a zygote may take to connect.
 const ZYGOTE_START: Duration = Duration::from_secs(10);
-/// How often we look after what cannot be waited for.
-pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// How long the command may take to end after it was asked to.
-const STOP_GRACE: Duration = Duration::from_secs(10);
 
 /// Decides what runs again while the suite is under way: nothing, unless it says
 /// otherwise.
@@ -52,6 +38,12 @@ pub trait Director {
     /// it? Asked until nothing is wanted.
     fn postpone(&mut self, _session: u32, _worker: &str) -> Vec<u32> {
         Vec::new()
+    }
+    /// A session's tests are over and nothing more is to be run with its fixtures
+    /// set up: shall its process wait until its failures are judged? Then
+    /// [`Suite::advance`] says so, and [`Suite::release`] lets it exit.
+    fn holds(&mut self, _session: u32) -> bool {
+        false
     }
     /// The suite's process died: shall the tests it did not reach run in
     /// another one?
@@ -79,90 +71,30 @@ pub struct SuiteOptions {
     pub collect_only: bool,
 }
 
+/// How far a suite is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A session's process waits for verdicts: see [`Director::holds`].
+    Waiting(u32),
+    /// The command has ended, and everything its tests said is known.
+    Over,
+}
+
 /// A suite under way. When it is dropped, every process it started is ended.
 #[derive(Debug)]
 pub struct Suite {
     pub(crate) folder: AgentFolder,
     pub(crate) hub: Hub,
     pub(crate) options: SuiteOptions,
-    pub(crate) peers: Slab<Peer>,
-    pub(crate) connections: HashMap<u32, usize>,
-    pub(crate) sessions: Vec<Session>,
-    pub(crate) jobs: HashMap<u32, JobState>,
+    pub(crate) supervisor: Supervisor,
     pub(crate) next_job: u32,
     pub(crate) forks: u64,
-    pub(crate) run: SuiteRun,
     /// Whether jobs are questions of a search.
     pub(crate) searches: bool,
     /// Tests whose latest job had files to put back.
     pub(crate) leave_files: HashSet<TestKey>,
     hash_seed: u32,
     program: String,
-    command: u32,
-    command_status: Option<ExitStatus>,
-    stop: Option<(i32, Instant)>,
-}
-
-/// One pytest session: what main collected.
-#[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) hello: Hello,
-    /// The folder names are relative to.
-    pub(crate) root: String,
-    pub(crate) names: Vec<String>,
-    /// Whether a test has a result.
-    pub(crate) done: Vec<bool>,
-    pub(crate) zygote: Option<usize>,
-    pub(crate) forks: bool,
-    pub(crate) seeds: BTreeMap<String, String>,
-    /// What the command line names to be run.
-    named: Vec<String>,
-    /// Whether the suite may not be continued: it ended, or somebody wished so.
-    pub(crate) over: bool,
-    /// How many processes were made for it.
-    workers: u32,
-}
-
-/// A process that speaks to us.
-#[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts about a process, in any combination")]
-pub(crate) struct Peer {
-    pub(crate) role: Role,
-    pub(crate) pid: u32,
-    pub(crate) session: u32,
-    pub(crate) job: u32,
-    pub(crate) worker: String,
-    /// Whether what it runs is part of the suite.
-    pub(crate) in_suite: bool,
-    stream: UnixStream,
-    connection: u32,
-    current: Option<Current>,
-    position: u32,
-    closed: bool,
-    pub(crate) ended: Option<(Option<ExitStatus>, Instant)>,
-    /// Whether everything it said has been heard, and its end been dealt with.
-    pub(crate) settled: bool,
-    timed_out: bool,
-    kill_at: Option<Instant>,
-    /// A connection it opened because a test closed the one before. What it
-    /// says there comes after what it said before.
-    next: Option<NextConnection>,
-}
-
-#[derive(Debug)]
-struct NextConnection {
-    connection: u32,
-    stream: UnixStream,
-    since: Instant,
-    held: Vec<ToHost>,
-}
-
-#[derive(Debug)]
-struct Current {
-    number: u32,
-    phase: AgentPhase,
-    since: Instant,
-    started: Timestamp,
 }
 
 impl Suite {
@@ -199,46 +131,117 @@ impl Suite {
             process.spawn().map_err(|source| RunnerError::Start { program: command.program(), source })?;
         let pid = child.id();
         hub.watch_child(pid);
+        let supervisor = Supervisor::new(pid, options.test_timeout);
         Ok(Self {
             folder,
             hub,
             options,
-            peers: Slab::new(),
-            connections: HashMap::new(),
-            sessions: Vec::new(),
-            jobs: HashMap::new(),
+            supervisor,
             next_job: 1,
             forks: 0,
-            run: SuiteRun::default(),
             searches: false,
             leave_files: HashSet::new(),
             hash_seed,
             program: command.program(),
-            command: pid,
-            command_status: None,
-            stop: None,
         })
     }
 
     /// Runs the suite to its end, through crashes and hangs.
     pub fn run(&mut self, director: &mut dyn Director) -> Result<SuiteRun, RunnerError> {
-        self.pump(director, |suite| suite.command_status.is_some() && suite.all_settled(Role::Main))?;
-        // A short suite may be over before its zygote has said a word, and who
-        // says nothing is swept away.
+        while let Step::Waiting(session) = self.advance(director)? {
+            self.release(session, false);
+        }
+        self.finish(director)
+    }
+
+    /// Runs the suite until a session waits for verdicts, or to the end of the
+    /// command.
+    pub fn advance(&mut self, director: &mut dyn Director) -> Result<Step, RunnerError> {
+        self.pump(director, |suite| {
+            let state = &suite.supervisor;
+            !state.waiting.is_empty() || (state.command_status.is_some() && state.all_settled(Role::Main))
+        })?;
+        let Some(session) = self.supervisor.waiting.pop_front() else { return Ok(Step::Over) };
+        self.await_zygotes(director)?;
+        Ok(Step::Waiting(session))
+    }
+
+    /// Lets a process that waits for verdicts exit; with `forgive`, as if its
+    /// failing tests had passed. Whether it was there to hear.
+    pub fn release(&mut self, session: u32, forgive: bool) -> bool {
+        let is_there = self.supervisor.release(session, forgive);
+        self.perform();
+        is_there
+    }
+
+    /// Whether the process of a session is there and waits for verdicts.
+    pub fn waits(&self, session: u32) -> bool {
+        self.supervisor.sessions[session as usize].waits
+    }
+
+    /// Runs a test again in its session's process, which waits. What comes of it is
+    /// told to the director as for any test of the suite.
+    pub fn again_in_suite(
+        &mut self,
+        test: TestKey,
+        director: &mut dyn Director,
+    ) -> Result<bool, RunnerError> {
+        let is_there = self.supervisor.run_in_main(test);
+        self.perform();
+        if is_there {
+            self.pump(director, |suite| suite.supervisor.has_rerun(test.session))?;
+        }
+        Ok(is_there)
+    }
+
+    /// A short suite may be over before its zygote has connected, and processes that
+    /// have not are taken for strays.
+    fn await_zygotes(&mut self, director: &mut dyn Director) -> Result<(), RunnerError> {
         let deadline = Instant::now() + ZYGOTE_START;
-        let is_there = |session: &Session| !session.forks || session.zygote.is_some();
-        self.pump(director, |suite| suite.sessions.iter().all(is_there) || Instant::now() > deadline)?;
-        let status = self.command_status.expect("the command has ended");
-        if self.sessions.is_empty() && self.run.collect_errors.is_empty() && self.peers.is_empty() {
+        let is_there = |session: &Session| !session.forks() || session.zygote.is_some();
+        self.pump(director, |suite| {
+            suite.supervisor.sessions.iter().all(is_there) || Instant::now() > deadline
+        })
+    }
+
+    /// What is left to do once the command has ended.
+    pub fn finish(&mut self, director: &mut dyn Director) -> Result<SuiteRun, RunnerError> {
+        self.await_zygotes(director)?;
+        let state = &mut self.supervisor;
+        let status = state.command_status.expect("the command has ended");
+        if state.sessions.is_empty() && state.run.collect_errors.is_empty() && state.peers.is_empty() {
             return Err(RunnerError::NoRunner { program: self.program.clone(), status });
         }
-        self.run.exit_code = status.code();
-        let mut mains = self.peers.iter().filter(|(_, peer)| peer.role == Role::Main);
-        self.run.direct = mains.all(|(_, peer)| peer.pid == self.command);
+        state.run.exit_code = status.code();
+        let mut mains = state.peers.iter().filter(|(_, peer)| peer.role == Role::Main);
+        state.run.direct = mains.all(|(_, peer)| peer.pid == state.command);
         self.sweep();
         // What a process did not reach because it died.
         self.run_rest(director, |_| true)?;
-        Ok(self.run.clone())
+        let state = &mut self.supervisor;
+        state.run.sessions = state.sessions.iter().map(|session| session.end.clone()).collect();
+        Ok(state.run.clone())
+    }
+
+    /// What is known of how the suite went so far.
+    pub fn so_far(&self) -> &SuiteRun {
+        &self.supervisor.run
+    }
+
+    /// How a session ended, as far as it has.
+    pub fn session_end(&self, session: u32) -> &SessionEnd {
+        &self.supervisor.sessions[session as usize].end
+    }
+
+    /// Plug-ins of a session that act at its end and may change its exit status.
+    pub fn finishers(&self, session: u32) -> &[String] {
+        self.supervisor.sessions[session as usize].ready.as_ref().map_or(&[], |ready| &ready.finishers)
+    }
+
+    /// Distributions installed where a session runs, as `name==version`.
+    pub fn packages(&self) -> Option<&[String]> {
+        let ready = self.supervisor.sessions.iter().find_map(|session| session.ready.as_ref())?;
+        Some(&ready.packages)
     }
 
     /// Runs tests that have no result yet, one after another in a process of
@@ -248,10 +251,10 @@ impl Suite {
         director: &mut dyn Director,
         wanted: impl Fn(TestKey) -> bool,
     ) -> Result<(), RunnerError> {
-        for session in (0_u32..).take(self.sessions.len()) {
+        for session in (0_u32..).take(self.supervisor.sessions.len()) {
             let mut before = usize::MAX;
             loop {
-                let state = &self.sessions[session as usize];
+                let state = &self.supervisor.sessions[session as usize];
                 let rest: Vec<u32> = (0_u32..)
                     .zip(&state.done)
                     .filter(|&(number, done)| !done && wanted(TestKey { session, number }))
@@ -275,22 +278,22 @@ impl Suite {
             (0..u32::try_from(state.names.len()).unwrap_or(u32::MAX))
                 .map(move |number| TestKey { session, number })
         };
-        (0_u32..).zip(&self.sessions).flat_map(numbers).collect()
+        (0_u32..).zip(&self.supervisor.sessions).flat_map(numbers).collect()
     }
 
     /// A test's name, as its runner gives it.
     pub fn name(&self, test: TestKey) -> &str {
-        &self.sessions[test.session as usize].names[test.number as usize]
+        &self.supervisor.sessions[test.session as usize].names[test.number as usize]
     }
 
     /// The file a test is in, if its name leads to one.
     pub fn test_file(&self, test: TestKey) -> Option<PathBuf> {
-        self.sessions[test.session as usize].file_of(self.name(test))
+        self.supervisor.sessions[test.session as usize].file_of(self.name(test))
     }
 
     /// The folder that names of tests of the first session are relative to.
     pub fn root(&self) -> &Path {
-        Path::new(self.sessions.first().map_or("", |session| &session.root))
+        Path::new(self.supervisor.sessions.first().map_or("", Session::root))
     }
 
     /// A test's id.
@@ -301,7 +304,7 @@ impl Suite {
     /// Tests that never gave a result.
     pub fn lost(&self) -> Vec<TestKey> {
         let mut lost = Vec::new();
-        for (session, state) in (0_u32..).zip(&self.sessions) {
+        for (session, state) in (0_u32..).zip(&self.supervisor.sessions) {
             let without = (0_u32..).zip(&state.done).filter(|(_, done)| !**done);
             lost.extend(without.map(|(number, _)| TestKey { session, number }));
         }
@@ -335,7 +338,7 @@ impl Suite {
 
     /// What runs the tests of the first session.
     pub fn versions(&self) -> Option<Versions<'_>> {
-        let hello = &self.sessions.first()?.hello;
+        let hello = &self.supervisor.sessions.first()?.hello;
         Some(Versions {
             runner: &hello.runner,
             runner_version: &hello.runner_version,
@@ -345,27 +348,29 @@ impl Suite {
 
     /// Seeds that plugins of a session drew, by option.
     pub fn seeds(&self, session: u32) -> &BTreeMap<String, String> {
-        &self.sessions[session as usize].seeds
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        self.supervisor.sessions[session as usize].ready.as_ref().map_or(&NONE, |ready| &ready.seeds)
     }
 
     /// A session's command line.
     pub fn command_line(&self, session: u32) -> &[String] {
-        &self.sessions[session as usize].hello.argv
+        &self.supervisor.sessions[session as usize].hello.argv
     }
 
     /// The command as somebody would type it to run tests of their own choice in
     /// the order they are named: without what it names, and without plugins that
     /// shuffle.
     pub fn plain_command(&self, session: u32, given: &[String]) -> Vec<String> {
-        let session = &self.sessions[session as usize];
-        let mut words = if self.run.direct { given.to_vec() } else { session.hello.argv.clone() };
-        for named in session.named.iter().rev() {
+        let session = &self.supervisor.sessions[session as usize];
+        let mut words = if self.supervisor.run.direct { given.to_vec() } else { session.hello.argv.clone() };
+        let named = session.ready.as_ref().map_or(&[][..], |ready| &ready.named);
+        for named in named.iter().rev() {
             if let Some(place) = words.iter().rposition(|word| word == named) {
                 words.remove(place);
             }
         }
         for (seed, plugin) in [("randomly_seed", "no:randomly"), ("random_order_seed", "no:random_order")] {
-            if session.seeds.contains_key(seed) {
+            if session.ready.as_ref().is_some_and(|ready| ready.seeds.contains_key(seed)) {
                 words.extend(["-p".to_owned(), plugin.to_owned()]);
             }
         }
@@ -374,10 +379,10 @@ impl Suite {
 
     /// A test as it is named on the command line, in the folder it was given in.
     pub fn argument(&self, test: TestKey) -> String {
-        let session = &self.sessions[test.session as usize];
+        let session = &self.supervisor.sessions[test.session as usize];
         let name = self.name(test);
-        let (root, folder) = (Path::new(&session.root), Path::new(&session.hello.cwd));
-        if root == folder || session.root.is_empty() {
+        let (root, folder) = (Path::new(session.root()), Path::new(&session.hello.cwd));
+        if root == folder || session.root().is_empty() {
             return name.to_owned();
         }
         if let Ok(above) = root.strip_prefix(folder) {
@@ -395,8 +400,8 @@ impl Suite {
 
     /// Whether tests of a session can be run in forks.
     pub fn can_fork(&self, session: u32) -> bool {
-        let session = &self.sessions[session as usize];
-        session.forks && session.zygote.is_some_and(|zygote| !self.peers[zygote].settled)
+        let session = &self.supervisor.sessions[session as usize];
+        session.forks() && session.zygote.is_some_and(|zygote| !self.supervisor.peers[zygote].settled)
     }
 
     /// Deals with what happens until a condition holds.
@@ -406,411 +411,35 @@ impl Suite {
         done: impl Fn(&Self) -> bool,
     ) -> Result<(), RunnerError> {
         while !done(self) {
-            let event = self.hub.next(self.next_deadline());
-            match event {
-                Some(Event::Connected { connection, hello, stream }) => {
-                    self.connected(connection, *hello, stream);
-                }
-                Some(Event::Message { connection, message }) => {
-                    if let Some(peer) = self.connections.get(&connection).copied() {
-                        let next = self.peers[peer].next.as_mut();
-                        match next.filter(|next| next.connection == connection) {
-                            Some(next) => next.held.push(message),
-                            None => self.heard(peer, message, director),
-                        }
-                    }
-                }
-                Some(Event::Closed { connection }) => {
-                    if let Some(peer) = self.connections.get(&connection).copied()
-                        && self.peers[peer].connection == connection
-                    {
-                        self.peers[peer].closed = true;
-                    }
-                }
-                Some(Event::Ended { pid, status, cpu }) => self.process_ended(pid, status, cpu),
-                Some(Event::Signal { signal }) => self.asked_to_stop(signal)?,
-                Some(Event::Version { theirs }) => {
-                    return Err(RunnerError::Version { theirs, ours: VERSION[0] });
-                }
-                None => {}
-            }
-            self.look_after(director)?;
+            let event = self.hub.next(self.supervisor.next_deadline(Instant::now()));
+            let now = Now::read();
+            let handled = event.map_or(Ok(()), |event| self.supervisor.handle(event, now, director));
+            let mut gone = self.supervisor.unwaited();
+            gone.retain(|pid| !is_alive(*pid));
+            let looked = handled.and_then(|()| self.supervisor.look_after(now, &gone, director));
+            self.perform();
+            looked?;
         }
         Ok(())
     }
 
-    fn next_deadline(&self) -> Instant {
-        let mut next = Instant::now() + TICK;
-        for (_, peer) in self.peers.iter().filter(|(_, peer)| !peer.settled) {
-            if let Some(current) = &peer.current {
-                next = next.min(current.since + self.options.test_timeout);
-            }
-            next = next.min(peer.kill_at.unwrap_or(next));
-        }
-        next
-    }
-
-    fn connected(&mut self, connection: u32, hello: Hello, stream: UnixStream) {
-        if hello.resumed {
-            let known = self.peers.iter().find(|(_, peer)| peer.pid == hello.pid && peer.role == hello.role);
-            if let Some((peer, _)) = known {
-                self.connections.insert(connection, peer);
-                self.peers[peer].next =
-                    Some(NextConnection { connection, stream, since: Instant::now(), held: Vec::new() });
-            }
-            return;
-        }
-        let (session, worker) = match hello.role {
-            Role::Main => (u32::try_from(self.sessions.len()).unwrap_or(u32::MAX), "main".to_owned()),
-            Role::Zygote => (hello.job, "zygote".to_owned()),
-            Role::Child | Role::Fresh => match self.jobs.get(&hello.job) {
-                Some(job) => (job.session, job.worker.clone()),
-                // Nobody asked for it.
-                None => return,
-            },
-        };
-        let in_suite = match hello.role {
-            Role::Main => true,
-            Role::Zygote => false,
-            Role::Child | Role::Fresh => self.jobs.get(&hello.job).is_some_and(|job| job.in_suite),
-        };
-        let place = self.peers.insert(Peer {
-            role: hello.role,
-            pid: hello.pid,
-            session,
-            job: hello.job,
-            worker,
-            in_suite,
-            stream,
-            connection,
-            current: None,
-            position: 0,
-            closed: false,
-            ended: None,
-            settled: false,
-            timed_out: false,
-            kill_at: None,
-            next: None,
-        });
-        self.connections.insert(connection, place);
-        match hello.role {
-            Role::Main => {
-                self.tell(place, &ToAgent::Job(Job { session, ask: true, ..Job::default() }));
-                self.sessions.push(Session {
-                    hello,
-                    root: String::new(),
-                    names: Vec::new(),
-                    done: Vec::new(),
-                    zygote: None,
-                    forks: false,
-                    seeds: BTreeMap::new(),
-                    named: Vec::new(),
-                    over: false,
-                    workers: 0,
-                });
-            }
-            Role::Zygote => {
-                if let Some(session) = self.sessions.get_mut(session as usize) {
-                    session.zygote = Some(place);
-                }
-            }
-            Role::Child | Role::Fresh => {
-                let Some(job) = self.jobs.get_mut(&hello.job) else { return };
-                job.peer = Some(place);
-                // Its end may have been told before.
-                let ended = job.end.as_ref().map(|end| (end.status, end.at));
-                let order = job.order.take();
-                self.peers[place].ended = ended;
-                if let Some(order) = order {
-                    self.tell(place, &ToAgent::Job(order));
-                }
+    /// Does what the supervisor wants done.
+    pub(crate) fn perform(&mut self) {
+        for effect in self.supervisor.take_effects() {
+            match effect {
+                Effect::Tell { connection, message } => self.hub.tell(connection, &message),
+                Effect::Close { connection } => self.hub.close(connection),
+                Effect::Abort { pid } => sys::signal_process(pid, libc::SIGABRT),
+                Effect::Kill { pid } => processes::kill_tree(pid),
+                Effect::Signal { group, signal } => sys::signal_group(group, signal),
             }
         }
     }
 
-    /// Says something to a process. If it cannot hear us, its end will tell.
-    pub(crate) fn tell(&mut self, peer: usize, message: &ToAgent) {
-        let _ = write_message(&mut self.peers[peer].stream, message);
-    }
-
-    fn heard(&mut self, place: usize, message: ToHost, director: &mut dyn Director) {
-        let peer = &mut self.peers[place];
-        let session = peer.session as usize;
-        match message {
-            ToHost::Start { i, phase } => {
-                let (since, started) = (Instant::now(), chrono::Utc::now());
-                peer.current = Some(Current { number: i, phase, since, started });
-            }
-            ToHost::Ask { i, failure } => {
-                if peer.current.as_ref().is_none_or(|current| current.number != i) {
-                    return;
-                }
-                let outcome = if failure.when == "call" { Outcome::Failed } else { Outcome::Errored };
-                let execution = self.execution(place, outcome, None, Some(&failure));
-                let again = execution.is_some_and(|execution| director.again(&execution));
-                // The time we take is not the test's.
-                self.tell(place, if again { &ToAgent::Again } else { &ToAgent::Next });
-            }
-            ToHost::End { i, outcome, ns, failure } => {
-                if peer.current.as_ref().is_none_or(|current| current.number != i) {
-                    return;
-                }
-                let outcome = execution::outcome(outcome);
-                let execution =
-                    self.execution(place, outcome, Some(Duration::from_nanos(ns)), failure.as_ref());
-                self.peers[place].current = None;
-                if let Some(execution) = execution {
-                    self.record(place, execution, director);
-                }
-            }
-            ToHost::Tests { ids, .. } => {
-                if peer.role == Role::Main
-                    && let Some(session) = self.sessions.get_mut(session)
-                {
-                    session.names.extend(ids);
-                    session.done.resize(session.names.len(), false);
-                } else if let Some(job) = self.jobs.get_mut(&peer.job) {
-                    job.names.extend(ids);
-                }
-            }
-            ToHost::Ready { forks, reason, root, seeds, named } => {
-                let number = peer.session;
-                if let Some(session) = self.sessions.get_mut(session) {
-                    (session.forks, session.root, session.seeds) = (forks, root, seeds);
-                    session.named = named;
-                    if let Some(reason) = reason {
-                        let text = format!("tests run again in new processes instead of forks: {reason}");
-                        self.run.notices.push(RunnerNotice { text, warning: false });
-                    }
-                    director.collected(number, &session.names);
-                }
-                if director.runs() {
-                    self.tell(place, &ToAgent::Go);
-                } else {
-                    self.tell(place, &ToAgent::Finish);
-                }
-            }
-            ToHost::SuiteEnd { stopped, wanted } => {
-                let left = self.sessions.get_mut(session).map(|session| {
-                    session.over |= wanted;
-                    session.done.contains(&false)
-                });
-                if let Some(stopped) = stopped.filter(|_| left == Some(true)) {
-                    self.run.stopped = Some(stopped);
-                }
-                self.order_more(place, director);
-            }
-            ToHost::Ran => self.order_more(place, director),
-            ToHost::CollectError { id, failure } if peer.in_suite => {
-                self.run.collect_errors.push(CollectError {
-                    name: id,
-                    failure: execution::failure(&failure),
-                    place: execution::place(&failure),
-                });
-            }
-            ToHost::Notice { text, warning } if peer.in_suite => {
-                self.run.notices.push(RunnerNotice { text, warning });
-            }
-            ToHost::Broken { text } if peer.in_suite => {
-                self.run.broken = true;
-                self.run.notices.push(RunnerNotice { text, warning: true });
-            }
-            message => self.heard_of_job(place, message),
-        }
-    }
-
-    /// Asks the director what else to run in a suite's process.
-    fn order_more(&mut self, place: usize, director: &mut dyn Director) {
-        let peer = &self.peers[place];
-        let tests = if peer.in_suite && self.stop.is_none() {
-            director.postpone(peer.session, &peer.worker)
-        } else {
-            Vec::new()
-        };
-        if tests.is_empty() {
-            self.tell(place, &ToAgent::Finish);
-        } else {
-            self.tell(place, &ToAgent::Run { tests, phase: AgentPhase::Postpone });
-        }
-    }
-
-    /// The execution that a process is in the midst of.
-    fn execution(
-        &mut self,
-        place: usize,
-        outcome: Outcome,
-        duration: Option<Duration>,
-        failure: Option<&TestFailureMessage>,
-    ) -> Option<Execution> {
-        let peer = &mut self.peers[place];
-        let current = peer.current.as_ref()?;
-        let number = match self.jobs.get(&peer.job).filter(|_| peer.role == Role::Fresh) {
-            // It numbers its own few tests.
-            Some(job) => *job.numbers.get(job.names.get(current.number as usize)?)?,
-            None => current.number,
-        };
-        let session = self.sessions.get(peer.session as usize)?;
-        if number as usize >= session.names.len() {
-            return None;
-        }
-        Some(Execution {
-            test: TestKey { session: peer.session, number },
-            phase: execution::phase(current.phase),
-            outcome,
-            duration,
-            started: current.started,
-            failure: failure.map(|message| {
-                if outcome == Outcome::Skipped {
-                    Failure::skip(&message.message)
-                } else {
-                    execution::failure(message)
-                }
-            }),
-            place: failure.and_then(execution::place),
-            worker: peer.worker.clone(),
-            position: peer.position,
-            cost: None,
-        })
-    }
-
-    fn record(&mut self, place: usize, execution: Execution, director: &mut dyn Director) {
-        let peer = &mut self.peers[place];
-        peer.position += 1;
-        if peer.in_suite {
-            self.sessions[execution.test.session as usize].done[execution.test.number as usize] = true;
-            director.ended(&execution);
-        } else if let Some(job) = self.jobs.get_mut(&peer.job) {
-            job.executions.push(execution);
-        }
-    }
-
-    fn process_ended(&mut self, pid: u32, status: ExitStatus, cpu: Duration) {
-        if pid == self.command {
-            self.command_status = Some(status);
-        }
-        if let Some(job) = self.jobs.values_mut().find(|job| job.pid == Some(pid)) {
-            job.exited(Some(status), Duration::ZERO, cpu, None);
-        }
-        let known = self.peers.iter().find(|(_, peer)| peer.pid == pid && !peer.settled);
-        if let Some((peer, _)) = known {
-            self.peer_ended(peer, Some(status));
-        }
-    }
-
-    pub(crate) fn peer_ended(&mut self, place: usize, status: Option<ExitStatus>) {
-        self.peers[place].ended.get_or_insert((status, Instant::now()));
-    }
-
-    /// Everything that has a time: limits, last words, processes that nobody
-    /// can wait for.
-    fn look_after(&mut self, director: &mut dyn Director) -> Result<(), RunnerError> {
-        let now = Instant::now();
-        let lost = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && peer.settled);
-        let zygotes_lost: HashSet<u32> = lost.map(|(_, peer)| peer.session).collect();
-        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
-        for place in places {
-            let peer = &mut self.peers[place];
-            if peer.settled {
-                continue;
-            }
-            let is_over = |next: &NextConnection| peer.closed || now > next.since + LAST_WORDS;
-            if peer.next.as_ref().is_some_and(is_over)
-                && let Some(next) = peer.next.take()
-            {
-                (peer.connection, peer.stream, peer.closed) = (next.connection, next.stream, false);
-                for message in next.held {
-                    self.heard(place, message, director);
-                }
-            }
-            let peer = &mut self.peers[place];
-            // Of most processes somebody tells us how they ended.
-            let untold = match peer.role {
-                Role::Main => peer.pid != self.command,
-                Role::Zygote => true,
-                Role::Child => zygotes_lost.contains(&peer.session),
-                Role::Fresh => false,
-            };
-            if peer.closed && peer.ended.is_none() && untold && !is_alive(peer.pid) {
-                peer.ended = Some((None, now));
-            }
-            if let Some((status, at)) = peer.ended
-                && (peer.closed || now > at + LAST_WORDS)
-            {
-                peer.settled = true;
-                self.settle(place, status, director);
-                continue;
-            }
-            let overdue =
-                peer.current.as_ref().is_some_and(|test| now > test.since + self.options.test_timeout);
-            if overdue && !peer.timed_out {
-                peer.timed_out = true;
-                if peer.role == Role::Main {
-                    // It says where it hangs, where it can.
-                    sys::signal_process(peer.pid, libc::SIGABRT);
-                    peer.kill_at = Some(now + GRACE);
-                } else {
-                    processes::kill_tree(peer.pid);
-                }
-            }
-            if peer.kill_at.is_some_and(|at| now > at) {
-                peer.kill_at = None;
-                processes::kill_tree(peer.pid);
-            }
-        }
-        if let Some((signal, at)) = self.stop
-            && (self.command_status.is_some() || now > at)
-        {
-            return Err(RunnerError::Interrupted { signal });
-        }
-        Ok(())
-    }
-
-    /// A process ended and all it said is known: a test it was in the midst of
-    /// took it along.
-    fn settle(&mut self, place: usize, status: Option<ExitStatus>, director: &mut dyn Director) {
-        let timed_out = self.peers[place].timed_out;
-        let (outcome, message) = if timed_out {
-            let limit = self.options.test_timeout;
-            (Outcome::TimedOut, format!("no end after {limit:?}, the time limit"))
-        } else {
-            let how = match status.and_then(|status| status.signal()) {
-                Some(signal) => format!("was killed by {}", signal_name(signal)),
-                None => match status.and_then(|status| status.code()) {
-                    Some(code) => format!("ended with exit code {code}"),
-                    None => "died".to_owned(),
-                },
-            };
-            (Outcome::Crashed, format!("the process {how} while the test ran"))
-        };
-        let words = TestFailureMessage { message, ..TestFailureMessage::default() };
-        if let Some(execution) = self.execution(place, outcome, None, Some(&words)) {
-            self.record(place, execution, director);
-        }
-        self.peers[place].current = None;
-    }
-
-    /// The first signal is passed on to the suite, so that pytest can say what
-    /// it has; the second ends everything, and so does the end of our guard.
-    fn asked_to_stop(&mut self, signal: i32) -> Result<(), RunnerError> {
-        if self.stop.is_some() || self.command_status.is_some() || guard::is_abandoned() {
-            return Err(RunnerError::Interrupted { signal });
-        }
-        sys::signal_group(self.command, if signal == libc::SIGINT { signal } else { libc::SIGTERM });
-        self.stop = Some((signal, Instant::now() + STOP_GRACE));
-        Ok(())
-    }
-
-    fn all_settled(&self, role: Role) -> bool {
-        self.peers.iter().filter(|(_, peer)| peer.role == role).all(|(_, peer)| peer.settled)
-    }
-
-    /// Forgets a process that has ended.
-    pub(crate) fn forget(&mut self, place: usize) {
-        let peer = self.peers.remove(place);
-        self.connections.remove(&peer.connection);
-        if let Some(next) = peer.next {
-            self.connections.remove(&next.connection);
-        }
+    /// Says something to a process.
+    pub(crate) fn tell(&mut self, peer: usize, message: ToAgent) {
+        self.supervisor.tell(peer, message);
+        self.perform();
     }
 
     /// Ends whatever tests left behind. Zygotes and what they run stay.
@@ -824,10 +453,11 @@ impl Suite {
     }
 
     fn spared(&self) -> HashSet<u32> {
-        let zygotes = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && !peer.settled);
+        let state = &self.supervisor;
+        let zygotes = state.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && !peer.settled);
         let mut spared: HashSet<u32> = zygotes.map(|(_, peer)| peer.pid).collect();
-        if self.command_status.is_none() {
-            spared.insert(self.command);
+        if state.command_status.is_none() {
+            spared.insert(state.command);
         }
         spared
     }
@@ -840,7 +470,7 @@ impl Suite {
 
     /// A name for the next process of this kind in a session.
     pub(crate) fn worker(&mut self, session: usize, kind: &str) -> String {
-        let session = &mut self.sessions[session];
+        let session = &mut self.supervisor.sessions[session];
         session.workers += 1;
         format!("{kind}-{}", session.workers)
     }
@@ -848,13 +478,14 @@ impl Suite {
 
 impl Drop for Suite {
     fn drop(&mut self) {
-        let zygotes = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote);
+        let state = &self.supervisor;
+        let zygotes = state.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote);
         let zygotes: Vec<usize> = zygotes.map(|(place, _)| place).collect();
         for zygote in zygotes {
-            self.tell(zygote, &ToAgent::Quit);
+            self.tell(zygote, ToAgent::Quit);
         }
-        if self.command_status.is_none() {
-            processes::kill_tree(self.command);
+        if self.supervisor.command_status.is_none() {
+            processes::kill_tree(self.supervisor.command);
         }
         processes::sweep_all();
     }
@@ -866,21 +497,4 @@ fn is_alive(pid: u32) -> bool {
         let end = stat.iter().rposition(|byte| *byte == b')').unwrap_or(0);
         stat.get(end + 2).is_some_and(|state| *state != b'Z' && *state != b'X')
     })
-}
-
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGILL => "SIGILL",
-        libc::SIGINT => "SIGINT",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGTERM => "SIGTERM",
-        _ => return format!("signal {signal}"),
-    };
-    name.to_owned()
 }

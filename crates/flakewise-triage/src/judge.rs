@@ -2,46 +2,61 @@
 //!
 //! # Probability
 //!
-//! A test that failed is flaky with probability π, or it fails because of the
-//! code and will go on failing. A flaky test that has just failed fails with a
-//! rate θ ~ Beta(a, b). After k more failures in a row here and m passes at the
-//! base
+//! A test that failed is flaky, or the change broke it, or it fails for a reason
+//! that lasts and is not the change: a dependency, the date, the platform, a service.
+//! A flaky test that has just failed fails with a rate θ ~ Beta(a, b); the other two
+//! fail always. With priors π, k more failures in a row here, m passes and n failures
+//! of the same kind at the base, and what is known of the test's dependencies D,
 //!
 //! ```text
-//! P(flaky) = π·E[θᵏ(1 − θ)ᵐ] / (π·E[θᵏ(1 − θ)ᵐ] + (1 − π)·R)
+//! flaky        π₁ · E[θᵏ⁺ⁿ(1 − θ)ᵐ] · P(D)
+//! regression   π₂ · P(n | passes there) · P(D | it depends on the change)
+//! environment  π₃ · P(m | fails there too) · P(D)
 //! ```
 //!
-//! where R is how likely the same is of a regression: 1, but small if nothing
-//! the test depends on has changed; then the cause is outside and may last, and
-//! the number of failures is left out. A single pass on the same code is proof, and
-//! needs no formula.
+//! divided by their sum. A single pass on the same code is proof, and needs no
+//! formula.
 
 use flakewise_model::{
-    BaseSource, Blame, FailureVerdict, FlakyKind, OpenQuestion, Outcome, Phase, Probability, Proof, Touch,
+    BaseSource, Blame, FailureVerdict, FlakyKind, Novelty, OpenQuestion, Outcome, Phase, Probability, Proof,
+    Touch,
 };
 use flakewise_runner::Execution;
 
 use crate::Meeting;
+use crate::kind::{Trials, odds_of_more};
 
-/// The chance that a test which has just failed is flaky, before anything else
-/// is known: even odds. Companies with large suites report that most new
-/// failures are flaky, young projects that few are.
-const PRIOR: f64 = 0.5;
+/// What a failure is due to before anything else is known: flaky, broken by the
+/// change, or neither. Companies with large suites report that most new failures are
+/// flaky, young projects that few are.
+const PRIOR: [f64; 3] = [0.45, 0.40, 0.15];
 /// The same for a test the history knows to be flaky.
-const PRIOR_KNOWN: f64 = 0.9;
+const PRIOR_KNOWN: [f64; 3] = [0.86, 0.10, 0.04];
 /// The failure rate of a flaky test that has just failed once: Beta(0.3, 3), as
 /// in `flakewise-history`, given one failure.
 const RATE: (f64, f64) = (1.3, 3.0);
-/// How likely a regression is to leave no trace in what the test depends on.
-const UNSEEN_REGRESSION: f64 = 0.02;
-/// The same if it loads changed files and runs none of what changed in them.
-const UNEXECUTED_REGRESSION: f64 = 0.2;
+/// How likely what was seen of a test's dependencies is, if the change broke it and
+/// if it did not: it executes the change, it loads changed files and runs none of
+/// what changed in them, it depends on none of them.
+const EXECUTES: (f64, f64) = (0.95, 0.35);
+const LOADS: (f64, f64) = (0.04, 0.25);
+const DISJOINT: (f64, f64) = (0.01, 0.40);
+/// How likely a test that the change broke fails at the base in the same way.
+const REGRESSION_AT_BASE: f64 = 0.01;
+/// How likely a test that always fails passes when it is run at the base now.
+const ENVIRONMENT_PASSES: f64 = 0.05;
+/// The same if the pass is from the history: the environment may have changed since.
+const ENVIRONMENT_PASSED: f64 = 0.7;
+/// From these odds on, a test fails more often than before.
+const MORE_OFTEN: f64 = 19.0;
 
 /// Everything there is to know about a failing test.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts<'a> {
     /// Its executions on the code of the run, in order.
     pub(crate) executions: &'a [Execution],
+    /// Those after the first failure, by the conditions they ran under.
+    pub(crate) trials: &'a Trials,
     /// How it meets the change.
     pub(crate) meeting: Option<&'a Meeting>,
     /// Whether executed lines were seen.
@@ -49,21 +64,74 @@ pub(crate) struct Facts<'a> {
     /// The change: none if unknown.
     pub(crate) change: Option<ChangeFacts<'a>>,
     /// What it does at the base.
-    pub(crate) base: Option<BaseFacts>,
-    /// Hash seeds: of the suite and of the process in which it passed.
-    pub(crate) hash_seed: Option<HashSeedFacts>,
+    pub(crate) base: Option<&'a BaseFacts>,
+    /// Hash seeds: of the suite and of a process in which it passed.
+    pub(crate) hash_seed: Option<(u32, u32)>,
     /// How many failures look like this one, with the one that stood for all.
     pub(crate) alike: (u32, Option<&'a str>),
     /// Set if so many tests failed that nothing was run again.
     pub(crate) gate: Option<(u64, u64)>,
     /// What the history knows.
-    pub(crate) past: Option<crate::Past>,
+    pub(crate) past: Option<&'a crate::Past>,
 }
 
 impl Facts<'_> {
     /// Executions that were not skipped.
     fn ran(&self) -> impl Iterator<Item = &Execution> {
         self.executions.iter().filter(|execution| execution.outcome != Outcome::Skipped)
+    }
+
+    fn has_passed(&self) -> bool {
+        self.executions.iter().any(|execution| execution.outcome == Outcome::Passed)
+    }
+
+    fn nothing_changed(&self) -> bool {
+        self.change.is_some_and(|change| change.files == 0)
+    }
+
+    fn is_disjoint(&self) -> bool {
+        matches!(self.meeting, Some(Meeting::Disjoint { .. }))
+    }
+
+    /// Whether it executes what changed, or may have: where lines could not be seen,
+    /// loading is enough.
+    fn executes_change(&self) -> bool {
+        let Some(Meeting::Touches(files)) = self.meeting else { return false };
+        files.iter().any(|file| match file.touch {
+            Touch::Executed(_) => true,
+            _ => !self.lines_seen,
+        })
+    }
+
+    /// Whether the same failure was seen on code without the change.
+    pub(crate) fn is_known(&self) -> bool {
+        self.past.is_some_and(|past| past.seen.iter().any(|seen| seen.alike > 0))
+            || self.base.is_some_and(|base| base.failed > 0)
+    }
+
+    /// Failures and passes of first attempts on code without the change.
+    pub(crate) fn whole_runs_before(&self) -> (u64, u64) {
+        let seen = self.past.map_or(&[][..], |past| &past.seen);
+        seen.iter()
+            .fold((0, 0), |(failed, passed), seen| (failed + seen.first_failed, passed + seen.first_passed))
+    }
+
+    /// Whether nothing shows that it ever passes when the whole suite runs: neither
+    /// in the suite's process here nor before.
+    pub(crate) fn fails_in_every_whole_run(&self) -> bool {
+        let in_suite =
+            |execution: &&Execution| matches!(execution.phase, Phase::First | Phase::Rerun | Phase::Postpone);
+        let passes_here =
+            self.executions.iter().filter(in_suite).any(|execution| execution.outcome == Outcome::Passed);
+        let (failed, passed) = self.whole_runs_before();
+        if failed > 0 { passed == 0 } else { !passes_here && passed == 0 }
+    }
+
+    /// Failures and passes here beside those before the change, if it fails more
+    /// often now.
+    pub(crate) fn fails_more_often(&self) -> Option<((u32, u32), (u64, u64))> {
+        let (here, before) = (self.trials.tally(), self.whole_runs_before());
+        (before.0 + before.1 > 0 && odds_of_more(here, before) >= MORE_OFTEN).then_some((here, before))
     }
 }
 
@@ -73,56 +141,57 @@ pub(crate) struct ChangeFacts<'a> {
     pub(crate) files: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What a test does at the base.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BaseFacts {
     pub(crate) passed: u32,
+    /// How often it failed there in the same way as here.
     pub(crate) failed: u32,
+    /// What it failed with there in another way.
+    pub(crate) otherwise: Option<Option<String>>,
     pub(crate) source: BaseSource,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HashSeedFacts {
-    pub(crate) suite: u32,
-    pub(crate) other: u32,
-    /// Whether it failed again in a new process with the suite's seed.
-    pub(crate) fails_with_suite_seed: bool,
 }
 
 /// Says what a failure is due to.
 pub(crate) fn judge(facts: &Facts<'_>) -> FailureVerdict {
-    let blame = blame(facts);
-    let flaky = match &blame {
-        blame if blame.is_proved_flaky() => Probability::ONE,
-        _ => probability(facts),
+    let decided = facts.has_passed().then(|| facts.trials.decided());
+    let blame = match decided {
+        Some(kind) => Blame::Flaky(kind.map_or(FlakyKind::Undecided, |(kind, _)| kind)),
+        None => blame(facts),
     };
-    FailureVerdict { proofs: proofs(facts, &blame), blame, flaky }
+    let [flaky, regression, environment] =
+        if decided.is_some() { [1.0, 0.0, 0.0] } else { hypotheses(facts) }.map(Probability::clamped);
+    FailureVerdict {
+        novelty: novelty(facts),
+        proofs: proofs(facts, &blame),
+        kind: decided.flatten().map(|(_, probability)| probability),
+        blame,
+        flaky,
+        regression,
+        environment,
+    }
 }
 
+/// What a failure is due to that never passed.
 fn blame(facts: &Facts<'_>) -> Blame {
-    if let Some(kind) = proved(facts) {
-        return Blame::Flaky(kind);
-    }
     if facts.gate.is_some() {
         return Blame::Undecided(OpenQuestion::TooManyFailures);
     }
+    let (passed, failed) = facts.base.map_or((0, 0), |base| (base.passed, base.failed));
+    let broken_at_base = failed > 0 && passed == 0;
+    let disjoint = facts.is_disjoint();
     // What the world does to many tests at once, it does at the base too.
     let many = facts.alike.0 as usize >= crate::ladder::INCIDENT;
-    if many && is_environmental(facts) {
+    if many && (disjoint || broken_at_base) && (is_environmental(facts) || !broken_at_base) {
         return Blame::Infrastructure;
     }
-    let passed_at_base = facts.base.map(|base| base.passed > 0);
-    let nothing_changed = facts.change.is_some_and(|change| change.files == 0);
-    if passed_at_base == Some(false) || (nothing_changed && passed_at_base.is_none()) {
+    if broken_at_base || (facts.nothing_changed() && passed == 0) {
         return Blame::BrokenBefore;
-    }
-    let disjoint = matches!(facts.meeting, Some(Meeting::Disjoint { .. }));
-    if many && disjoint {
-        return Blame::Infrastructure;
     }
     if facts.change.is_none() {
         return Blame::Undecided(OpenQuestion::ChangeUnknown);
     }
-    if facts.base.is_some_and(|base| base.failed > 0 && base.passed > 0) && !disjoint {
+    if failed > 0 && !disjoint {
         // It is flaky at the base. That does not clear it of failing here for
         // another reason.
         return Blame::Undecided(OpenQuestion::NotEnoughRuns);
@@ -131,40 +200,29 @@ fn blame(facts: &Facts<'_>) -> Blame {
         return Blame::Undecided(OpenQuestion::NotEnoughRuns);
     }
     match facts.meeting {
-        Some(Meeting::Disjoint { .. }) if passed_at_base == Some(true) => Blame::Flaky(FlakyKind::Untouched),
-        Some(Meeting::Disjoint { .. }) => Blame::Undecided(OpenQuestion::BaseUnknown),
+        Some(Meeting::Disjoint { .. }) => Blame::Environment,
         Some(Meeting::Touches(files)) => {
-            if !facts.lines_seen || files.iter().any(|file| file.touch != Touch::Loaded) {
-                Blame::Regression
-            } else {
+            if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) {
                 Blame::Undecided(OpenQuestion::NotExecuted)
+            } else {
+                Blame::Regression
             }
         }
         Some(Meeting::Unknown { .. }) | None => Blame::Undecided(OpenQuestion::DependenciesUnknown),
     }
 }
 
-/// The kind of flake that a pass proves, named by its rung.
-fn proved(facts: &Facts<'_>) -> Option<FlakyKind> {
-    let place = facts.executions.iter().position(|execution| execution.outcome == Outcome::Passed)?;
-    let failed_in = |phases: &[Phase]| {
-        let failed = facts.executions[..place].iter().filter(|execution| execution.outcome.is_failure());
-        failed.filter(|execution| phases.contains(&execution.phase)).count()
-    };
-    // A process that died tells nothing about the state the test ran in; nor
-    // does a single failure.
-    let shared = failed_in(&[Phase::First, Phase::Rerun, Phase::Postpone]);
-    Some(match facts.executions[place].phase {
-        Phase::Postpone => FlakyKind::Bursty,
-        Phase::Fork if shared >= 2 => FlakyKind::StateDependent,
-        Phase::Fresh => match facts.hash_seed {
-            Some(seed) if seed.fails_with_suite_seed => FlakyKind::HashSeed,
-            _ if failed_in(&[Phase::Fork]) > 0 => FlakyKind::ProcessDependent,
-            _ if shared >= 2 => FlakyKind::StateDependent,
-            _ => FlakyKind::Transient,
-        },
-        _ => FlakyKind::Transient,
-    })
+/// Whether the failure came with the change.
+fn novelty(facts: &Facts<'_>) -> Novelty {
+    if facts.is_known() {
+        Novelty::Known
+    } else if facts.nothing_changed() || facts.is_disjoint() {
+        Novelty::Unrelated
+    } else if facts.executes_change() {
+        Novelty::New
+    } else {
+        Novelty::Unknown
+    }
 }
 
 /// Whether the error is one that the world around the tests makes.
@@ -193,35 +251,46 @@ fn is_environmental(facts: &Facts<'_>) -> bool {
     })
 }
 
-/// The probability that the test is flaky.
-fn probability(facts: &Facts<'_>) -> Probability {
+/// How probable it is that a failure which never passed is a flake, that the change
+/// broke it, and that it is neither.
+fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
     let failures = facts.executions.iter().filter(|execution| execution.outcome.is_failure()).count();
     let again = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
     let (passed, failed) = facts.base.map_or((0, 0), |base| (base.passed, base.failed));
-    let known = facts.past.is_some_and(|past| past.mixed > 0);
+    let known = facts.past.is_some_and(|past| past.mixed > 0) || facts.is_known();
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
-    let nothing_changed = facts.change.is_some_and(|change| change.files == 0);
-    let fails_at_base = failed > 0 && passed == 0;
-    if !nothing_changed && !fails_at_base && matches!(facts.meeting, Some(Meeting::Disjoint { .. })) {
-        // Whatever makes it fail is outside the change and may well last, so
-        // how often it failed says nothing.
-        return posterior(prior, 0, 0, UNSEEN_REGRESSION);
-    }
-    let regression = match facts.meeting {
-        _ if nothing_changed || fails_at_base => 1.0,
+    let (if_broken, if_not) = match facts.meeting {
+        _ if facts.nothing_changed() => (0.0, 1.0),
+        Some(Meeting::Disjoint { .. }) => DISJOINT,
         Some(Meeting::Touches(files))
             if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) =>
         {
-            UNEXECUTED_REGRESSION
+            LOADS
         }
-        _ => 1.0,
+        Some(Meeting::Touches(_)) => EXECUTES,
+        Some(Meeting::Unknown { .. }) | None => (1.0, 1.0),
     };
-    posterior(prior, again + failed, passed, regression)
+    let count = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    let passes = match facts.base.map(|base| base.source) {
+        Some(BaseSource::Run) => ENVIRONMENT_PASSES,
+        Some(BaseSource::History) | None => ENVIRONMENT_PASSED,
+    };
+    // The same environment answers all passes of the history alike.
+    let environment = if passed == 0 { 1.0 } else { passes };
+    normalised([
+        prior[0] * expected(again.saturating_add(failed), passed) * if_not,
+        prior[1] * REGRESSION_AT_BASE.powi(count(failed.min(3))) * if_broken,
+        prior[2] * environment * if_not,
+    ])
 }
 
-/// The formula above.
-pub(crate) fn posterior(prior: f64, failures: u32, passes: u32, regression: f64) -> Probability {
-    // E[θᵏ(1 − θ)ᵐ] by one factor at a time.
+fn normalised(weights: [f64; 3]) -> [f64; 3] {
+    let total: f64 = weights.iter().sum();
+    if total > 0.0 { weights.map(|weight| weight / total) } else { [0.0, 0.0, 1.0] }
+}
+
+/// E[θᵏ(1 − θ)ᵐ], one factor at a time.
+fn expected(failures: u32, passes: u32) -> f64 {
     let (mut a, mut b) = RATE;
     let mut expected = 1.0;
     for _ in 0..failures {
@@ -232,12 +301,13 @@ pub(crate) fn posterior(prior: f64, failures: u32, passes: u32, regression: f64)
         expected *= b / (a + b);
         b += 1.0;
     }
-    Probability::clamped(prior * expected / (prior * expected + (1.0 - prior) * regression))
+    expected
 }
 
-/// How probable it is that a test is flaky that failed so often in a row.
+/// How probable it is that a test is flaky that failed this often in a row.
 pub(crate) fn after_failures(failures: u32) -> Probability {
-    posterior(PRIOR, failures.saturating_sub(1), 0, 1.0)
+    let flaky = PRIOR[0] * expected(failures.saturating_sub(1), 0);
+    Probability::clamped(flaky / (flaky + PRIOR[1] + PRIOR[2]))
 }
 
 /// Everything that carries the verdict, strongest first.
@@ -254,8 +324,10 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
             phase: facts.executions[place].phase,
             failures_before: count(failures.count()),
         });
-        if let Some(seed) = facts.hash_seed.filter(|_| *blame == Blame::Flaky(FlakyKind::HashSeed)) {
-            proofs.push(Proof::HashSeed { failing: seed.suite, passing: seed.other });
+        if let Some((failing, passing)) =
+            facts.hash_seed.filter(|_| *blame == Blame::Flaky(FlakyKind::HashSeed))
+        {
+            proofs.push(Proof::HashSeed { failing, passing });
         }
     } else {
         let mut workers: Vec<_> = facts.ran().map(|execution| &execution.worker).collect();
@@ -270,35 +342,54 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
         let representative = facts.alike.1.map(str::to_owned);
         proofs.push(Proof::SharedFailure { tests: facts.alike.0, representative });
     }
-    if place.is_none() {
-        if let (Some(base), Some(change)) = (facts.base, facts.change) {
-            let commit = change.base.to_owned();
+    if let (Some(base), Some(change)) = (facts.base, facts.change) {
+        let commit = change.base.to_owned();
+        if base.passed + base.failed > 0 {
             proofs.push(Proof::AtBase {
-                commit,
+                commit: commit.clone(),
                 passed: base.passed,
                 failed: base.failed,
                 source: base.source,
             });
         }
-        let changed = facts.change.map_or(0, |change| change.files);
-        match facts.meeting {
-            _ if facts.change.is_some_and(|change| change.files == 0) => {
-                let commit = facts.change.map(|change| change.base.to_owned()).unwrap_or_default();
-                proofs.push(Proof::NothingChanged { commit });
-            }
-            Some(Meeting::Disjoint { dependencies }) => {
-                proofs.push(Proof::UntouchedByChange { changed, dependencies: *dependencies });
-            }
-            Some(Meeting::Touches(files)) => {
-                proofs.push(Proof::TouchesChange { files: files.clone(), changed });
-            }
-            Some(Meeting::Unknown { reason }) => {
-                proofs.push(Proof::DependenciesUnknown { reason: reason.clone() });
-            }
-            None => {}
+        if let Some(kind) = &base.otherwise {
+            proofs.push(Proof::OtherFailureAtBase { commit, kind: kind.clone() });
         }
     }
-    if let Some(past) = facts.past.filter(|past| past.mixed > 0) {
+    let changed = facts.change.map_or(0, |change| change.files);
+    match facts.meeting {
+        _ if facts.nothing_changed() => {
+            let commit = facts.change.map(|change| change.base.to_owned()).unwrap_or_default();
+            proofs.push(Proof::NothingChanged { commit });
+        }
+        Some(Meeting::Disjoint { dependencies }) => {
+            proofs.push(Proof::UntouchedByChange { changed, dependencies: *dependencies });
+        }
+        Some(Meeting::Touches(files)) => {
+            proofs.push(Proof::TouchesChange { files: files.clone(), changed });
+        }
+        Some(Meeting::Unknown { reason }) => {
+            proofs.push(Proof::DependenciesUnknown { reason: reason.clone() });
+        }
+        None => {}
+    }
+    let seen = facts.past.map_or(&[][..], |past| &past.seen);
+    let alike: Vec<_> = seen.iter().filter(|seen| seen.alike > 0).collect();
+    if !alike.is_empty() {
+        let failures = alike.iter().map(|seen| seen.alike).sum();
+        proofs.push(Proof::SeenWithoutChange { failures, commits: alike.len() as u64 });
+    }
+    if place.is_some() && facts.fails_in_every_whole_run() {
+        proofs.push(Proof::EveryWholeRun { runs: facts.whole_runs_before().0 + 1 });
+    }
+    if let Some((here, before)) = facts.fails_more_often().filter(|_| place.is_some()) {
+        let runs = |(failed, passed): (u64, u64)| (failed, failed + passed);
+        proofs.push(Proof::MoreOften { here: runs((here.0.into(), here.1.into())), before: runs(before) });
+    }
+    if let Some(past) = facts.past.filter(|past| !past.installed_since.is_empty() && place.is_none()) {
+        proofs.push(Proof::InstalledDiffers { packages: past.installed_since.clone() });
+    }
+    if let Some(past) = facts.past.filter(|past| past.mixed > 0 && alike.is_empty()) {
         proofs.push(Proof::KnownFlaky { failures: past.failures, revisions: past.revisions });
     }
     proofs

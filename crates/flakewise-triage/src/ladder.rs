@@ -202,6 +202,10 @@ impl Director for Ladder<'_> {
         wanted.map(|(test, _)| test.number).collect()
     }
 
+    fn holds(&mut self, session: u32) -> bool {
+        !self.is_gate_closed() && self.failing.keys().any(|test| test.session == session)
+    }
+
     fn goes_on(&mut self) -> bool {
         !self.is_gate_closed()
     }
@@ -235,7 +239,9 @@ mod tests {
             confidence: None,
             most_processes: 50,
             verify_base: false,
-            tolerate_flaky: false,
+            tolerance: crate::Tolerance::Nothing,
+            kind_time: std::time::Duration::ZERO,
+            base_time: std::time::Duration::ZERO,
             seed: 1,
         }
     }

@@ -7,21 +7,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, FindingKind,
-    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId, shell_word,
+    Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, FindingKind, Fingerprint,
+    Incident, Notice, Outcome, Phase, Refusal, Run, RunReport, TestFailure, TestId, shell_word,
 };
 use flakewise_runner::{
-    Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey, Versions,
+    Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Versions,
 };
 
-use crate::exit::exit;
-use crate::judge::{self, BaseFacts, ChangeFacts, Facts, HashSeedFacts};
+use crate::judge::{self, BaseFacts, ChangeFacts, Facts};
+use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
+use crate::policy::{Ending, Tolerance, exit, refusal};
 use crate::watch::{loaded_from, meeting, watching};
 use crate::{BaseTree, Change, Meeting};
 
 /// How often a test is tried at the base before it is called broken there.
 const BASE_TRIES: u32 = 2;
+/// How often a flaky test is tried at the base, to see whether it is flaky there.
+const BASE_TRIES_OF_FLAKES: u32 = 6;
+/// How often a flaky test is run again to find out its kind.
+const MOST_TRIALS: usize = 80;
 
 /// How far to climb.
 #[derive(Clone, Debug)]
@@ -44,14 +49,19 @@ pub struct TriageSettings {
     pub most_processes: u32,
     /// Whether to run failing tests on the base revision.
     pub verify_base: bool,
-    /// Whether proved flakes leave the build green.
-    pub tolerate_flaky: bool,
+    /// Which failures leave the build green.
+    pub tolerance: Tolerance,
+    /// How long a failing test may be run again to find out its kind.
+    pub kind_time: Duration,
+    /// How long failing tests may be run at the base where nothing else decides,
+    /// without being asked for.
+    pub base_time: Duration,
     /// Where seeds come from.
     pub seed: u64,
 }
 
 /// What the history knows of a test that failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
     /// Failures with the same fingerprint on other revisions.
     pub failures: u64,
@@ -59,13 +69,54 @@ pub struct Past {
     pub revisions: u64,
     /// Revisions on which it both passed and failed.
     pub mixed: u64,
+    /// What clean commits showed, each once. [`triage`] keeps those without the
+    /// change.
+    pub seen: Vec<SeenOn>,
+    /// What is installed otherwise than when it passed last, as
+    /// `httpx 0.27.0 → 0.28.1`.
+    pub installed_since: Vec<String>,
 }
+
+// STUB-BEGIN
+/// What a clean commit showed of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenOn {
+    /// The commit.
+    pub commit: String,
+    /// Branches.
+    pub branches: Vec<String>,
+    /// Same failures.
+    pub alike: u64,
+    /// First attempts that passed.
+    pub first_passed: u64,
+    /// First attempts that failed.
+    pub first_failed: u64,
+}
+
+impl Meeting {
+    fn union(self, other: Self) -> Self {
+        if matches!(self, Self::Touches(_)) { self } else { other }
+    }
+    fn only_configuration(&self) -> bool {
+        false
+    }
+}
+impl Change {
+    fn lacks(&self, commits: &[(String, Option<String>)]) -> Vec<bool> {
+        commits.iter().map(|(commit, _)| *commit == self.base).collect()
+    }
+}
+fn same_failure(here: &flakewise_model::Failure, base: &flakewise_model::Failure) -> bool {
+    here.kind == base.kind
+}
+// STUB-END
 
 /// What is remembered of earlier runs.
 pub trait Memory {
     /// What is known of tests that failed with these fingerprints in a run.
     fn past(&mut self, tests: &[(TestId, Option<Fingerprint>)], run: &Run) -> Vec<Past>;
-    /// How often tests passed and failed at a commit, where and how a run runs.
+    /// How often tests passed, and failed with these fingerprints, at a commit, where
+    /// and how a run runs.
     fn at(&mut self, tests: &[TestId], commit: &str, run: &Run) -> Vec<(u32, u32)>;
 }
 
@@ -141,26 +192,21 @@ pub struct Context<'a> {
 }
 
 /// Runs a suite and says what its failures are due to.
+///
+/// A pytest in which tests failed waits at its end until they have been run again in
+/// its process and in forks. If failures may be tolerated, it waits until they are
+/// judged, and exits with the code that follows; else the rest is done when the
+/// command has ended.
 pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, RunnerError> {
     let began = Instant::now();
-    let mut ladder = Ladder::new(context.settings, context.progress);
-    let suite_run = suite.run(&mut ladder)?;
-    let suite_time = began.elapsed();
-    let run = Arc::new((context.run)(suite.versions()));
-    let mut climb = Climb {
-        suite,
-        context,
-        run,
-        ladder,
-        seen: BTreeMap::new(),
-        base: BTreeMap::new(),
-        seeds: BTreeMap::new(),
-        notices: Vec::new(),
-    };
-    if !climb.ladder.is_gate_closed() {
-        climb.separate()?;
-        climb.at_base()?;
+    let ladder = Ladder::new(context.settings, context.progress);
+    let mut climb = Climb::new(suite, context, ladder);
+    while let Step::Waiting(session) = climb.suite.advance(&mut climb.ladder)? {
+        climb.waiting(session)?;
     }
+    let suite_run = climb.suite.finish(&mut climb.ladder)?;
+    let suite_time = began.elapsed().saturating_sub(climb.held);
+    climb.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
     let (attempts, base_attempts) = climb.all_attempts();
     Ok(Triaged { report: climb.report(&suite_run, suite_time, triage_time), attempts, base_attempts })
@@ -170,27 +216,222 @@ struct Climb<'a, 'b> {
     suite: &'a mut Suite,
     context: &'a mut Context<'b>,
     ladder: Ladder<'a>,
-    run: Arc<Run>,
+    run: Option<Arc<Run>>,
+    /// How tests meet the change, and whether executed lines were seen.
     seen: BTreeMap<TestKey, (Meeting, bool)>,
     base: BTreeMap<TestKey, BaseFacts>,
-    seeds: BTreeMap<TestKey, HashSeedFacts>,
+    past: BTreeMap<TestKey, Past>,
+    /// Processes that ran with another hash seed than the suite, with the seed.
+    seeds: BTreeMap<String, u32>,
+    /// Tests that ran in forks and, if they passed, whose kind was looked into.
+    explored: BTreeSet<TestKey>,
+    /// Tests that ran in new processes, or need not.
+    separated: BTreeSet<TestKey>,
+    /// How long processes of the suite waited for us.
+    held: Duration,
     notices: Vec<Notice>,
 }
 
-impl Climb<'_, '_> {
-    /// FORK and FRESH, one test at a time: the others must not disturb it.
-    fn separate(&mut self) -> Result<(), RunnerError> {
+impl<'a, 'b> Climb<'a, 'b> {
+    fn new(suite: &'a mut Suite, context: &'a mut Context<'b>, ladder: Ladder<'a>) -> Self {
+        Self {
+            suite,
+            context,
+            ladder,
+            run: None,
+            seen: BTreeMap::new(),
+            base: BTreeMap::new(),
+            past: BTreeMap::new(),
+            seeds: BTreeMap::new(),
+            explored: BTreeSet::new(),
+            separated: BTreeSet::new(),
+            held: Duration::ZERO,
+            notices: Vec::new(),
+        }
+    }
+
+    /// A pytest waits at its end: what can be found out with its help, and whether
+    /// its failures count.
+    fn waiting(&mut self, session: u32) -> Result<(), RunnerError> {
+        let began = Instant::now();
+        self.explore(Some(session))?;
+        let mut forgive = false;
+        if self.context.settings.tolerance != Tolerance::Nothing {
+            self.separate(Some(session))?;
+            self.at_base(Some(session))?;
+            self.remember(Some(session));
+            forgive = self.may_forgive(session);
+        }
+        self.suite.release(session, forgive);
+        self.held += began.elapsed();
+        Ok(())
+    }
+
+    /// What is left when the command has ended.
+    fn rest(&mut self) -> Result<(), RunnerError> {
+        if !self.ladder.is_gate_closed() {
+            self.explore(None)?;
+            self.separate(None)?;
+            self.at_base(None)?;
+        }
+        self.remember(None);
+        Ok(())
+    }
+
+    /// Whether a session that waits may exit as if its failing tests had passed.
+    fn may_forgive(&self, session: u32) -> bool {
+        let is_complete = self.suite.lost().iter().all(|test| test.session != session)
+            && self.suite.so_far().incomplete.is_empty()
+            && self.suite.so_far().collect_errors.is_empty();
+        let tests = self.failing_of(Some(session));
+        is_complete
+            && !self.suite.session_end(session).broken
+            && !tests.is_empty()
+            && tests.iter().all(|test| {
+                let (verdict, refusal) = self.judged(*test);
+                refusal.is_none() && verdict.blame.is_proved_flaky()
+            })
+    }
+
+    /// Failing tests, of one session or of all.
+    fn failing_of(&self, session: Option<u32>) -> Vec<TestKey> {
+        let is_wanted = |test: &&TestKey| session.is_none_or(|session| test.session == session);
+        self.ladder.failing().keys().filter(is_wanted).copied().collect()
+    }
+
+    /// FORK, one test at a time: the others must not disturb it. The kind of those
+    /// that passed is looked into while the suite's process is there.
+    fn explore(&mut self, session: Option<u32>) -> Result<(), RunnerError> {
         // A test that stood back for another climbs once that one has passed.
-        let mut climbed = BTreeSet::new();
         loop {
-            let failing = self.ladder.failing().keys().copied();
-            let open: Vec<TestKey> =
-                failing.filter(|test| !climbed.contains(test) && self.ladder.climbs(*test)).collect();
-            if open.is_empty() {
+            let wanted = |test: &TestKey| {
+                !self.explored.contains(test) && (self.ladder.climbs(*test) || self.ladder.is_cleared(*test))
+            };
+            let open: Vec<TestKey> = self.failing_of(session).into_iter().filter(wanted).collect();
+            if open.is_empty() || self.ladder.is_gate_closed() {
                 return Ok(());
             }
             for (place, test) in open.iter().enumerate() {
-                climbed.insert(*test);
+                self.explored.insert(*test);
+                self.explore_one(*test, place, open.len())?;
+            }
+        }
+    }
+
+    fn explore_one(&mut self, test: TestKey, place: usize, of: usize) -> Result<(), RunnerError> {
+        let settings = self.context.settings;
+        let forks = if self.suite.can_fork(test.session) { settings.separate.saturating_sub(1) } else { 0 };
+        for _ in 0..forks {
+            if self.ladder.is_cleared(test) {
+                break;
+            }
+            self.tell(Phase::Fork, test, place, of);
+            self.fork(test)?;
+        }
+        if self.ladder.is_cleared(test) {
+            self.contrast(test, &[Condition::Later, Condition::Alone], (place, of))?;
+        }
+        Ok(())
+    }
+
+    fn fork(&mut self, test: TestKey) -> Result<(), RunnerError> {
+        match self.suite.fork_under(test, &mut self.ladder)? {
+            Ok(execution) => self.ladder.add(execution),
+            Err(trouble) => self.notice_trouble(test, "in a fork", &trouble),
+        }
+        Ok(())
+    }
+
+    /// Runs a flaky test again where that tells kinds of flakes apart, until its kind
+    /// is sure or its time is up.
+    fn contrast(
+        &mut self,
+        test: TestKey,
+        conditions: &[Condition],
+        (place, of): (usize, usize),
+    ) -> Result<(), RunnerError> {
+        let deadline = Instant::now() + self.context.settings.kind_time;
+        let mut ran = self.trials(test).len();
+        while ran < MOST_TRIALS && Instant::now() < deadline {
+            let trials = self.trials(test);
+            let costs = self.costs(test, conditions);
+            let Some(condition) = trials.next(&costs).filter(|_| !trials.is_sure()) else { return Ok(()) };
+            self.tell(
+                if condition == Condition::Later { Phase::Postpone } else { Phase::Fork },
+                test,
+                place,
+                of,
+            );
+            match condition {
+                Condition::AtOnce | Condition::Later => {
+                    self.suite.again_in_suite(test, &mut self.ladder)?;
+                }
+                Condition::Alone => self.fork(test)?,
+                Condition::NewProcess => self.fresh(test, self.suite.hash_seed(), false)?,
+                Condition::OtherSeed => self.fresh(test, self.other_seed(test), false)?,
+            }
+            let now = self.trials(test).len();
+            if now == ran {
+                // It could not be run, or was skipped.
+                return Ok(());
+            }
+            ran = now;
+        }
+        Ok(())
+    }
+
+    /// What a run of a test costs in seconds, under each condition in which it can be
+    /// run now.
+    fn costs(&self, test: TestKey, conditions: &[Condition]) -> Vec<(Condition, f64)> {
+        let executions = &self.ladder.failing()[&test];
+        let dies = executions.iter().any(|one| matches!(one.outcome, Outcome::Crashed | Outcome::TimedOut));
+        let taken = executions.iter().filter_map(|one| one.duration).max().unwrap_or_default().as_secs_f64();
+        let of_process = |phase: Phase, otherwise: f64| {
+            let known = executions.iter().rev().find(|one| one.phase == phase).and_then(|one| one.cost);
+            known.map_or(taken + otherwise, |cost| cost.wall.as_secs_f64())
+        };
+        let cost = |condition: &Condition| match condition {
+            Condition::AtOnce => None,
+            // It would take the suite's process along.
+            Condition::Later => (self.suite.waits(test.session) && !dies).then_some(taken + 0.001),
+            Condition::Alone => self.suite.can_fork(test.session).then(|| of_process(Phase::Fork, 0.01)),
+            Condition::NewProcess | Condition::OtherSeed => Some(of_process(Phase::Fresh, 0.5)),
+        };
+        conditions.iter().filter_map(|condition| Some((*condition, cost(condition)?))).collect()
+    }
+
+    /// What was seen of a test after its first failure.
+    fn trials(&self, test: TestKey) -> Trials {
+        let executions = &self.ladder.failing()[&test];
+        let own: Vec<&Execution> = executions.iter().filter(|one| one.phase != Phase::Base).collect();
+        let first = own.iter().position(|one| one.outcome.is_failure()).unwrap_or(0);
+        let mut trials = Trials::new(own.first().is_some_and(|one| one.position > 0));
+        for one in own.iter().skip(first + 1).filter(|one| one.outcome != Outcome::Skipped) {
+            let condition = match one.phase {
+                Phase::First | Phase::Rerun | Phase::Retry | Phase::Order => Condition::AtOnce,
+                Phase::Postpone => Condition::Later,
+                Phase::Fork => Condition::Alone,
+                Phase::Fresh if self.seeds.contains_key(&one.worker) => Condition::OtherSeed,
+                Phase::Fresh | Phase::Base => Condition::NewProcess,
+            };
+            trials.add(condition, one.outcome.is_failure());
+        }
+        trials
+    }
+
+    /// FRESH and INTERSECT, one test at a time. A flaky test is watched too: whether
+    /// it depends on the change decides whether it may be tolerated.
+    fn separate(&mut self, session: Option<u32>) -> Result<(), RunnerError> {
+        loop {
+            let wanted = |test: &TestKey| {
+                !self.separated.contains(test) && (self.ladder.climbs(*test) || self.ladder.is_cleared(*test))
+            };
+            let open: Vec<TestKey> = self.failing_of(session).into_iter().filter(wanted).collect();
+            if open.is_empty() || self.ladder.is_gate_closed() {
+                return Ok(());
+            }
+            for (place, test) in open.iter().enumerate() {
+                self.separated.insert(*test);
                 self.separate_one(*test, place, open.len())?;
             }
         }
@@ -198,38 +439,52 @@ impl Climb<'_, '_> {
 
     fn separate_one(&mut self, test: TestKey, place: usize, of: usize) -> Result<(), RunnerError> {
         let settings = self.context.settings;
-        let forks = if self.suite.can_fork(test.session) { settings.separate.saturating_sub(1) } else { 0 };
-        for _ in 0..forks {
-            self.tell(Phase::Fork, test, place, of);
-            match self.suite.fork(test)? {
-                Ok(execution) => self.ladder.add(execution),
-                Err(trouble) => self.notice_trouble(test, "in a fork", &trouble),
-            }
-            if self.ladder.is_cleared(test) {
-                return Ok(());
-            }
-        }
-        let other = self.other_seed(test);
+        let can_fork = self.suite.can_fork(test.session);
+        let forks = if can_fork { settings.separate.saturating_sub(1) } else { 0 };
         let mut rest = settings.separate.saturating_sub(forks);
         let mut processes = forks;
-        while rest > 0 || (self.wants_more(test) && processes < settings.most_processes) {
+        let was_cleared = self.ladder.is_cleared(test);
+        let other = self.other_seed(test);
+        while !self.ladder.is_cleared(test)
+            && (rest > 0 || (self.wants_more(test) && processes < settings.most_processes))
+        {
             self.tell(Phase::Fresh, test, place, of);
-            let mut run = self.suite.fresh(test, &self.watching(other))?;
+            self.fresh(test, other, true)?;
+            rest = rest.saturating_sub(1);
+            processes += 1;
+        }
+        let is_changed = self.context.change.is_some_and(|change| !change.is_empty());
+        if was_cleared && is_changed && settings.separate > 0 {
+            self.tell(Phase::Fresh, test, place, of);
+            self.fresh(test, self.suite.hash_seed(), true)?;
+        }
+        if self.ladder.is_cleared(test) {
+            let conditions = [Condition::Alone, Condition::NewProcess, Condition::OtherSeed];
+            self.contrast(test, &conditions, (place, of))?;
+        }
+        Ok(())
+    }
+
+    /// Runs a test in a new process and, if wanted, watches what it depends on.
+    fn fresh(&mut self, test: TestKey, seed: u32, observe: bool) -> Result<(), RunnerError> {
+        let unwatched = FreshOptions { hash_seed: seed, ..FreshOptions::default() };
+        let options = if observe { self.watching(seed) } else { unwatched.clone() };
+        let mut run = self.suite.fresh_under(test, &options, &mut self.ladder)?;
+        if observe {
             self.observe(test, run.observation.take());
             if run.execution.is_err() {
                 // Watching may be what it does not bear.
-                let unwatched = FreshOptions { hash_seed: other, ..FreshOptions::default() };
-                run = self.suite.fresh(test, &unwatched)?;
+                run = self.suite.fresh_under(test, &unwatched, &mut self.ladder)?;
             }
-            match run.execution {
-                Ok(execution) => self.ladder.add(execution),
-                Err(trouble) => self.notice_trouble(test, "in a new process", &trouble),
+        }
+        match run.execution {
+            Ok(execution) => {
+                if seed != self.suite.hash_seed() {
+                    self.seeds.insert(execution.worker.clone(), seed);
+                }
+                self.ladder.add(execution);
             }
-            if self.ladder.is_cleared(test) {
-                return self.confirm_seed(test, other);
-            }
-            rest = rest.saturating_sub(1);
-            processes += 1;
+            Err(trouble) => self.notice_trouble(test, "in a new process", &trouble),
         }
         Ok(())
     }
@@ -240,23 +495,11 @@ impl Climb<'_, '_> {
         self.context.settings.confidence.is_some_and(|confidence| flaky > 1.0 - confidence)
     }
 
-    /// It passed in a new process with another hash seed: was it the seed?
-    fn confirm_seed(&mut self, test: TestKey, other: u32) -> Result<(), RunnerError> {
-        let suite = self.suite.hash_seed();
-        let options = FreshOptions { hash_seed: suite, ..FreshOptions::default() };
-        let run = self.suite.fresh(test, &options)?;
-        let fails_with_suite_seed =
-            run.execution.as_ref().is_ok_and(|execution| execution.outcome.is_failure());
-        if let Ok(execution) = run.execution {
-            self.ladder.add(execution);
-        }
-        self.seeds.insert(test, HashSeedFacts { suite, other, fails_with_suite_seed });
-        Ok(())
-    }
-
-    /// A seed that is not the suite's, and the same for the same run.
+    /// A seed that is not the suite's, and the same for the same run; another one for
+    /// each process that has one.
     fn other_seed(&self, test: TestKey) -> u32 {
-        let mixed = self.context.settings.seed ^ (u64::from(test.number) << 7) ^ 0x9e37_79b9_7f4a_7c15;
+        let turn = (self.seeds.len() as u64) << 40;
+        let mixed = self.context.settings.seed ^ (u64::from(test.number) << 7) ^ turn ^ 0x9e37_79b9_7f4a_7c15;
         let seed = u32::try_from(mixed % 4_294_967_291).unwrap_or(1).max(1);
         if seed == self.suite.hash_seed() { seed ^ 1 } else { seed }
     }
@@ -268,7 +511,8 @@ impl Climb<'_, '_> {
         }
     }
 
-    /// INTERSECT.
+    /// INTERSECT. What several executions depend on is put together: each may take
+    /// another way.
     fn observe(&mut self, test: TestKey, observation: Option<Observation>) {
         let Some(change) = self.context.change else { return };
         let file = self.suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
@@ -277,7 +521,11 @@ impl Climb<'_, '_> {
             Some(observation) => meeting(change, observation, file),
             None => Meeting::Unknown { reason: "it could not be run where it is watched".to_owned() },
         };
-        self.seen.insert(test, (meeting, lines_seen));
+        let joined = match self.seen.remove(&test) {
+            Some((before, seen_before)) => (before.union(meeting), lines_seen && seen_before),
+            None => (meeting, lines_seen),
+        };
+        self.seen.insert(test, joined);
     }
 
     fn notice_trouble(&mut self, test: TestKey, place: &str, trouble: &str) {
@@ -286,33 +534,52 @@ impl Climb<'_, '_> {
     }
 
     /// What the failing tests do at the base: from history, or by running them
-    /// there.
-    fn at_base(&mut self) -> Result<(), RunnerError> {
-        let Some(change) = self.context.change else { return Ok(()) };
-        let open: Vec<TestKey> =
-            self.ladder.failing().keys().copied().filter(|test| self.ladder.climbs(*test)).collect();
+    /// there. Without being asked to, tests are run there only where nothing else
+    /// tells a regression from what was broken before.
+    fn at_base(&mut self, session: Option<u32>) -> Result<(), RunnerError> {
+        let Some(change) = self.context.change.filter(|_| !self.ladder.is_gate_closed()) else {
+            return Ok(());
+        };
+        let verify = self.context.settings.verify_base;
+        let wanted = |test: &TestKey| {
+            let is_open = self.ladder.climbs(*test) || (verify && self.ladder.is_cleared(*test));
+            is_open && !self.base.contains_key(test)
+        };
+        let mut open: Vec<TestKey> = self.failing_of(session).into_iter().filter(wanted).collect();
         if open.is_empty() {
             return Ok(());
         }
-        if self.context.settings.verify_base && !change.is_empty() {
-            return self.run_at_base(change, &open);
-        }
-        let ids: Vec<_> = open.iter().map(|test| self.suite.test_id(*test)).collect();
-        for (test, (passed, failed)) in
-            open.into_iter().zip(self.context.memory.at(&ids, &change.base, &self.run))
-        {
-            if passed + failed > 0 {
-                self.base.insert(test, BaseFacts { passed, failed, source: BaseSource::History });
+        let mut limit = None;
+        if !verify || change.is_empty() {
+            let ids: Vec<_> = open.iter().map(|test| self.suite.test_id(*test)).collect();
+            let run = self.run();
+            let known = self.context.memory.at(&ids, &change.base, &run);
+            for (test, (passed, failed)) in open.iter().zip(known) {
+                if passed + failed > 0 {
+                    let facts = BaseFacts { passed, failed, otherwise: None, source: BaseSource::History };
+                    self.base.insert(*test, facts);
+                }
             }
+            let by_configuration = |test: &TestKey| {
+                let seen = self.seen.get(test).map(|(meeting, _)| meeting);
+                !self.base.contains_key(test) && seen.is_some_and(Meeting::only_configuration)
+            };
+            open.retain(by_configuration);
+            limit = Some(Instant::now() + self.context.settings.base_time);
         }
-        Ok(())
+        if open.is_empty() || change.is_empty() { Ok(()) } else { self.run_at_base(change, &open, limit) }
     }
 
-    fn run_at_base(&mut self, change: &Change, open: &[TestKey]) -> Result<(), RunnerError> {
+    fn run_at_base(
+        &mut self,
+        change: &Change,
+        open: &[TestKey],
+        limit: Option<Instant>,
+    ) -> Result<(), RunnerError> {
         let tree = match BaseTree::create(change) {
             Ok(tree) => tree,
             Err(error) => {
-                let text = format!("the base could not be checked out: {error}");
+                let text = format!("could not check out the base revision: {error}");
                 self.notices.push(Notice { text, warning: true });
                 return Ok(());
             }
@@ -320,8 +587,18 @@ impl Climb<'_, '_> {
         let elsewhere = |path: &Path| tree.map(path);
         let mut foreign = None;
         for (place, test) in open.iter().enumerate() {
-            let mut facts = BaseFacts { passed: 0, failed: 0, source: BaseSource::Run };
-            for _ in 0..BASE_TRIES {
+            if limit.is_some_and(|limit| Instant::now() > limit) {
+                let text = format!(
+                    "the time for the base revision is up: {} of {} failing tests were not run there",
+                    open.len() - place,
+                    open.len()
+                );
+                self.notices.push(Notice { text, warning: true });
+                break;
+            }
+            let cleared = self.ladder.is_cleared(*test);
+            let mut facts = BaseFacts { passed: 0, failed: 0, otherwise: None, source: BaseSource::Run };
+            for _ in 0..if cleared { BASE_TRIES_OF_FLAKES } else { BASE_TRIES } {
                 self.tell(Phase::Base, *test, place, open.len());
                 let options = FreshOptions {
                     hash_seed: self.suite.hash_seed(),
@@ -329,7 +606,7 @@ impl Climb<'_, '_> {
                     elsewhere: Some(&elsewhere),
                     ..FreshOptions::default()
                 };
-                let run = self.suite.fresh(*test, &options)?;
+                let run = self.suite.fresh_under(*test, &options, &mut self.ladder)?;
                 // It may not exist there, or not be collectable.
                 let Ok(execution) = run.execution else { break };
                 let own = run.observation.as_ref().and_then(|seen| loaded_from(seen, change, &tree));
@@ -337,18 +614,26 @@ impl Climb<'_, '_> {
                     foreign = foreign.or(own);
                     break;
                 }
-                let outcome = execution.outcome;
-                self.ladder.add(execution);
-                match outcome {
-                    Outcome::Passed => {
-                        facts.passed += 1;
+                let is_same = self.fails_alike(*test, &execution);
+                match execution.outcome {
+                    Outcome::Passed => facts.passed += 1,
+                    Outcome::Skipped => break,
+                    _ if is_same => facts.failed += 1,
+                    // It says nothing about this failure, and must not be taken for
+                    // a failure of the base later.
+                    _ => {
+                        facts.otherwise = Some(execution.failure.and_then(|failure| failure.kind));
                         break;
                     }
-                    Outcome::Skipped => break,
-                    _ => facts.failed += 1,
+                }
+                self.ladder.add(execution);
+                // A flake is looked for until it shows; of a test that always fails
+                // here, one pass there is enough.
+                if if cleared { facts.failed > 0 } else { facts.passed > 0 } {
+                    break;
                 }
             }
-            if facts.passed + facts.failed > 0 {
+            if facts.passed + facts.failed > 0 || facts.otherwise.is_some() {
                 self.base.insert(*test, facts);
             }
         }
@@ -359,14 +644,23 @@ impl Climb<'_, '_> {
         Ok(())
     }
 
-    fn tell(&self, phase: Phase, test: TestKey, place: usize, of: usize) {
-        let name = self.suite.name(test);
-        (self.context.progress)(Progress::Separate { phase, name, place, of });
+    /// Whether an execution at the base failed in the way the test first failed here.
+    fn fails_alike(&self, test: TestKey, there: &Execution) -> bool {
+        let here = self.ladder.failing()[&test].iter().find(|one| one.outcome.is_failure());
+        here.is_some_and(|here| match (&here.failure, &there.failure) {
+            (Some(one), Some(other)) => same_failure(one, other),
+            _ => here.outcome == there.outcome,
+        })
     }
 
-    fn report(mut self, suite_run: &SuiteRun, suite_time: Duration, triage_time: Duration) -> RunReport {
+    /// What the history knows of failing tests, on commits without the change.
+    fn remember(&mut self, session: Option<u32>) {
+        let tests: Vec<TestKey> =
+            self.failing_of(session).into_iter().filter(|test| !self.past.contains_key(test)).collect();
+        if tests.is_empty() {
+            return;
+        }
         (self.context.progress)(Progress::History);
-        let tests: Vec<TestKey> = self.ladder.failing().keys().copied().collect();
         let asked: Vec<_> = tests
             .iter()
             .map(|test| {
@@ -374,15 +668,48 @@ impl Climb<'_, '_> {
                 (self.suite.test_id(*test), first.and_then(|failure| failure.fingerprint.clone()))
             })
             .collect();
-        let past = if asked.is_empty() { Vec::new() } else { self.context.memory.past(&asked, &self.run) };
-        let failed = tests.len() as u64;
-        let gate = self.ladder.is_gate_closed().then_some((failed, self.ladder.selected));
-        let mut failures: Vec<TestFailure> = tests
-            .iter()
-            .enumerate()
-            .map(|(place, test)| self.failure(*test, gate, past.get(place).copied()))
+        let run = self.run();
+        let mut known = self.context.memory.past(&asked, &run);
+        known.resize(tests.len(), Past::default());
+        let seen_on = known.iter().flat_map(|past| &past.seen);
+        // A commit lacks the change if any branch it was tested on says so.
+        let commits: BTreeSet<(String, Option<String>)> = seen_on
+            .flat_map(|seen| {
+                let branches = seen.branches.iter().cloned().map(Some).chain([None]);
+                branches.map(|branch| (seen.commit.clone(), branch))
+            })
             .collect();
-        failures.sort_by_key(|failure| (rank(&failure.verdict.blame), failure.name.clone()));
+        let commits: Vec<(String, Option<String>)> = commits.into_iter().collect();
+        let lacks =
+            self.context.change.map_or_else(|| vec![false; commits.len()], |change| change.lacks(&commits));
+        let without: BTreeSet<&str> = commits
+            .iter()
+            .zip(lacks)
+            .filter(|(_, lacks)| *lacks)
+            .map(|((commit, _), _)| commit.as_str())
+            .collect();
+        for (test, mut past) in tests.into_iter().zip(known) {
+            past.seen.retain(|seen| without.contains(seen.commit.as_str()));
+            self.past.insert(test, past);
+        }
+    }
+
+    fn run(&mut self) -> Arc<Run> {
+        let run = self.run.take().unwrap_or_else(|| Arc::new((self.context.run)(self.suite.versions())));
+        Arc::clone(self.run.insert(run))
+    }
+
+    fn tell(&self, phase: Phase, test: TestKey, place: usize, of: usize) {
+        let name = self.suite.name(test);
+        (self.context.progress)(Progress::Separate { phase, name, place, of });
+    }
+
+    fn report(mut self, suite_run: &SuiteRun, suite_time: Duration, triage_time: Duration) -> RunReport {
+        let run = self.run();
+        let tests = self.failing_of(None);
+        let failed = tests.len() as u64;
+        let mut failures: Vec<TestFailure> = tests.iter().map(|test| self.failure(*test, &run)).collect();
+        failures.sort_by_key(|failure| (rank(&failure.verdict), failure.name.clone()));
         let incidents = incidents(&mut failures);
         let lost: Vec<String> =
             self.suite.lost().iter().map(|test| self.suite.name(*test).to_owned()).collect();
@@ -404,18 +731,33 @@ impl Climb<'_, '_> {
         notices.append(&mut self.notices);
         let uncollected: Vec<String> =
             suite_run.collect_errors.iter().map(|error| error.name.clone()).collect();
-        let complete = lost.is_empty() && uncollected.is_empty();
+        notices.extend(suite_run.incomplete.iter().map(|text| Notice { text: text.clone(), warning: true }));
+        let complete = lost.is_empty() && uncollected.is_empty() && suite_run.incomplete.is_empty();
         let own = |attempt: &&Attempt| attempt.phase != Phase::First;
-        let tolerate = self.context.settings.tolerate_flaky;
-        let exit = exit(suite_run, &failures, complete, tolerate);
-        if let Some(text) = intolerance(&exit, &failures).filter(|_| tolerate) {
-            notices.push(Notice {
-                text: format!("flakes are not tolerated in this run: {text}"),
-                warning: false,
-            });
+        let unheard = self.unheard(suite_run);
+        let policy = self.context.settings.tolerance;
+        let exit =
+            exit(&Ending { suite: suite_run, complete, policy, unheard: unheard.is_some() }, &failures);
+        if policy != Tolerance::Nothing && exit.code != 0 && !failures.is_empty() {
+            let died = suite_run.sessions.iter().any(|session| session.died);
+            let text = if !complete {
+                Some("this run is not complete, so nothing is tolerated in it".to_owned())
+            } else if suite_run.broken {
+                Some("something besides the tests failed, so nothing is tolerated in this run".to_owned())
+            } else if died && !suite_run.direct {
+                Some(
+                    "a pytest died, so its exit code could not be corrected: nothing is tolerated in it"
+                        .to_owned(),
+                )
+            } else {
+                unheard.map(|plugin| {
+                    format!("pytest died before `{plugin}` could finish the session, so nothing is tolerated")
+                })
+            };
+            notices.extend(text.map(|text| Notice { text, warning: false }));
         }
         RunReport {
-            run: Arc::clone(&self.run),
+            run,
             command: self.context.command.clone(),
             seed: self.context.settings.seed,
             hash_seed: Some(self.suite.hash_seed()),
@@ -438,34 +780,51 @@ impl Climb<'_, '_> {
         }
     }
 
-    fn failure(&self, test: TestKey, gate: Option<(u64, u64)>, past: Option<Past>) -> TestFailure {
-        let incident = self.ladder.incident(test);
-        let alike = &self.ladder.incidents()[incident];
+    /// A plug-in of a pytest that died: what it would have said is unknown.
+    fn unheard(&self, suite_run: &SuiteRun) -> Option<String> {
+        let died = (0_u32..).zip(&suite_run.sessions).filter(|(_, session)| session.died);
+        died.flat_map(|(number, _)| self.suite.finishers(number)).next().cloned()
+    }
+
+    /// What is said of a failure, and why it is not tolerated.
+    fn judged(&self, test: TestKey) -> (FailureVerdict, Option<Refusal>) {
+        let alike = &self.ladder.incidents()[self.ladder.incident(test)];
         // What was found out about the one that stood for all holds for all.
         let stood_back = !self.ladder.is_cleared(test) && !self.ladder.climbs(test);
         let source = if stood_back { alike[0] } else { test };
         let all = &self.ladder.failing()[&source];
         let own: Vec<Execution> = all.iter().filter(|one| one.phase != Phase::Base).cloned().collect();
         let seen = self.seen.get(&source);
-        let change = self.context.change;
+        let trials = self.trials(source);
+        let is_gated = self.ladder.is_gate_closed() && !self.ladder.is_cleared(test);
+        let passing =
+            own.iter().find(|one| one.outcome == Outcome::Passed && self.seeds.contains_key(&one.worker));
         let facts = Facts {
             executions: &own,
+            trials: &trials,
             meeting: seen.map(|(meeting, _)| meeting),
             lines_seen: seen.is_some_and(|(_, lines_seen)| *lines_seen),
-            change: change.map(|change| ChangeFacts {
+            change: self.context.change.map(|change| ChangeFacts {
                 base: &change.base,
                 files: u32::try_from(change.files.len()).unwrap_or(u32::MAX),
             }),
-            base: self.base.get(&source).copied(),
-            hash_seed: self.seeds.get(&source).copied(),
+            base: self.base.get(&source),
+            hash_seed: passing.map(|one| (self.suite.hash_seed(), self.seeds[&one.worker])),
             alike: (
                 u32::try_from(alike.len()).unwrap_or(u32::MAX),
                 stood_back.then(|| self.suite.name(alike[0])),
             ),
-            gate: gate.filter(|_| !self.ladder.is_cleared(test)),
-            past,
+            gate: is_gated.then_some((self.ladder.failing().len() as u64, self.ladder.selected)),
+            past: self.past.get(&test),
         };
         let verdict = judge::judge(&facts);
+        let policy = self.context.settings.tolerance;
+        let refusal = (policy != Tolerance::Nothing).then(|| refusal(policy, &facts, &verdict)).flatten();
+        (verdict, refusal)
+    }
+
+    fn failure(&self, test: TestKey, run: &Arc<Run>) -> TestFailure {
+        let (verdict, refusal) = self.judged(test);
         let executions = &self.ladder.failing()[&test];
         let id = self.suite.test_id(test);
         TestFailure {
@@ -474,9 +833,10 @@ impl Climb<'_, '_> {
             place: executions.iter().find_map(|one| one.place.as_ref()).map(|place| self.in_project(place)),
             reproduce: self.reproduce(test, &verdict.blame),
             verdict,
-            attempts: self.attempts(&id, executions),
+            refusal,
+            attempts: attempts(&id, run, executions),
             costs: costs(executions),
-            incident,
+            incident: self.ladder.incident(test),
             test: id,
         }
     }
@@ -488,13 +848,9 @@ impl Climb<'_, '_> {
         place.below(&root)
     }
 
-    fn attempts(&self, id: &TestId, executions: &[Execution]) -> Vec<Attempt> {
-        let attempt = |(number, execution): (u32, &Execution)| execution.attempt(id, &self.run, number);
-        (1..).zip(executions).map(attempt).collect()
-    }
-
     /// Every attempt of every test, apart from those at the base, and those.
-    fn all_attempts(&self) -> (Vec<Attempt>, Vec<Attempt>) {
+    fn all_attempts(&mut self) -> (Vec<Attempt>, Vec<Attempt>) {
+        let run = self.run();
         let passing = self.ladder.never_failed().iter().map(|execution| (execution.test, execution));
         let failing = self.ladder.failing().iter();
         let failing =
@@ -503,8 +859,9 @@ impl Climb<'_, '_> {
         for (test, execution) in passing.chain(failing) {
             tests.entry(test).or_default().push(execution.clone());
         }
-        let all =
-            tests.iter().flat_map(|(test, executions)| self.attempts(&self.suite.test_id(*test), executions));
+        let all = tests
+            .iter()
+            .flat_map(|(test, executions)| attempts(&self.suite.test_id(*test), &run, executions));
         all.partition(|attempt| attempt.phase != Phase::Base)
     }
 
@@ -515,7 +872,12 @@ impl Climb<'_, '_> {
         let mut words = vec![format!("PYTHONHASHSEED={}", self.suite.hash_seed())];
         let alone = !matches!(
             blame,
-            Blame::Flaky(FlakyKind::StateDependent | FlakyKind::Bursty | FlakyKind::ProcessDependent)
+            Blame::Flaky(
+                FlakyKind::StateDependent
+                    | FlakyKind::Bursty
+                    | FlakyKind::ProcessDependent
+                    | FlakyKind::Undecided
+            )
         );
         if alone {
             // Alone, in the way the suite was started.
@@ -537,6 +899,10 @@ impl Climb<'_, '_> {
     }
 }
 
+fn attempts(id: &TestId, run: &Arc<Run>, executions: &[Execution]) -> Vec<Attempt> {
+    (1..).zip(executions).map(|(number, execution)| execution.attempt(id, run, number)).collect()
+}
+
 fn costs(executions: &[Execution]) -> Vec<AttemptCost> {
     let cost = |(number, execution): (u32, &Execution)| {
         let cost = execution.cost?;
@@ -545,25 +911,16 @@ fn costs(executions: &[Execution]) -> Vec<AttemptCost> {
     (1..).zip(executions).filter_map(cost).collect()
 }
 
-/// Why a build is red although flakes are tolerated.
-fn intolerance(exit: &BuildExit, failures: &[TestFailure]) -> Option<&'static str> {
-    let proved = failures.iter().all(|failure| failure.verdict.blame.is_proved_flaky());
-    match exit.reason {
-        ExitReason::Lost => Some("it is not complete"),
-        ExitReason::NotFlaky if proved => Some("something besides the tests made it fail"),
-        ExitReason::NotFlaky => Some("not all of its failures are proved flakes"),
-        ExitReason::Runner | ExitReason::Tolerated => None,
-    }
-}
-
 /// What needs a person comes first.
-fn rank(blame: &Blame) -> u8 {
-    match blame {
+fn rank(verdict: &FailureVerdict) -> u8 {
+    match verdict.blame {
         Blame::Regression => 0,
-        Blame::Undecided(_) => 1,
-        Blame::Infrastructure => 2,
-        Blame::BrokenBefore => 3,
-        Blame::Flaky(_) => 4,
+        Blame::Flaky(_) if verdict.is_new_flake() => 1,
+        Blame::Undecided(_) => 2,
+        Blame::Infrastructure => 3,
+        Blame::Environment => 4,
+        Blame::BrokenBefore => 5,
+        Blame::Flaky(_) => 6,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use flakewise_model::{Blame, OpenQuestion, Probability, Proof, RunReport, TestFailure};
+use flakewise_model::{Blame, FailureVerdict, OpenQuestion, Proof, RunReport, TestFailure};
 
 use super::words;
 
@@ -18,14 +18,14 @@ impl<'a> Block<'a> {
         self.members[0]
     }
 
-    pub(super) fn blame(&self) -> &'a Blame {
-        &self.speaker().verdict.blame
+    pub(super) fn about(&self) -> &'a FailureVerdict {
+        &self.speaker().verdict
     }
 
     /// What it says and how sure that is.
     pub(super) fn verdict(&self) -> String {
-        let flaky: Vec<Probability> = self.members.iter().map(|failure| failure.verdict.flaky).collect();
-        words::verdict(self.blame(), &flaky)
+        let verdicts: Vec<&FailureVerdict> = self.members.iter().map(|failure| &failure.verdict).collect();
+        words::verdict(&verdicts)
     }
 
     /// Why, strongest first, then how all attempts ended, by outcome.
@@ -41,11 +41,12 @@ impl<'a> Block<'a> {
             (Proof::SharedFailure { .. }, Some(named)) => words::reason(named),
             _ => words::reason(proof),
         });
-        proofs.chain(words::attempts(&speaker.attempts, separator)).collect()
+        let refusal = speaker.refusal.map(|refusal| format!("not tolerated: {}", words::refusal(refusal)));
+        proofs.chain(words::attempts(&speaker.attempts, separator)).chain(refusal).collect()
     }
 
     pub(super) fn next(&self) -> String {
-        words::next(self.blame(), &self.speaker().verdict.proofs)
+        words::next(self.about())
     }
 
     /// What went wrong, the most frequent first. Mostly it is one thing.
@@ -82,7 +83,7 @@ pub(super) fn blocks(report: &RunReport) -> Vec<Block<'_>> {
         let blame = &failure.verdict.blame;
         // Nothing is known of any of these but that there are too many.
         let many = *blame == Blame::Undecided(OpenQuestion::TooManyFailures);
-        let key = (blame.name(), blame.detail(), (!many).then_some(failure.incident));
+        let key = (failure.verdict.headline(), blame.detail(), (!many).then_some(failure.incident));
         let place = *places.entry(key).or_insert_with(|| {
             blocks.push(Block { members: Vec::new() });
             blocks.len() - 1

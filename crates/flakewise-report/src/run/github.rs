@@ -1,6 +1,6 @@
 //! A run as annotations of GitHub Actions.
 
-use flakewise_model::{Blame, RunReport};
+use flakewise_model::RunReport;
 
 use super::blocks::{Block, blocks};
 use super::words;
@@ -14,7 +14,7 @@ const WIDTH: usize = 200;
 /// error for everything else.
 pub fn run_github(report: &RunReport) -> String {
     let (flaky, other): (Vec<_>, Vec<_>) =
-        blocks(report).into_iter().partition(|block| matches!(block.blame(), Blame::Flaky(_)));
+        blocks(report).into_iter().partition(|block| block.about().headline() == "flaky");
     let missing = [lost(report), uncollected(report)];
     let room = LIMIT - missing.iter().flatten().count();
     let errors =
@@ -41,7 +41,7 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
         1 => words::name(speaker),
         tests => count(tests, "test"),
     };
-    properties.push(("title", format!("{}: {subject}", words::conclusion(block.blame()))));
+    properties.push(("title", format!("{}: {subject}", words::conclusion(block.about()))));
     let mut lines: Vec<String> =
         block.failures(report, WIDTH).into_iter().take(1).map(|(_, line)| line).collect();
     lines.push(block.verdict());

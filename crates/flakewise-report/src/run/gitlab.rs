@@ -2,7 +2,7 @@
 //!
 //! [code quality report]: https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 
-use flakewise_model::{Blame, RunReport, TestFailure};
+use flakewise_model::{Blame, FailureVerdict, RunReport, TestFailure};
 use serde::Serialize;
 
 use super::words;
@@ -38,29 +38,37 @@ struct Lines {
 
 impl<'a> From<&'a TestFailure> for Issue<'a> {
     fn from(failure: &'a TestFailure) -> Self {
-        let blame = &failure.verdict.blame;
         let own = failure.first().and_then(|attempt| attempt.failure.as_deref());
         let (kind, message) = own.map_or((None, ""), |own| (own.kind.as_deref(), own.message.as_str()));
         Self {
             description: format!(
                 "{}: {}: {}",
-                words::conclusion(blame),
+                words::conclusion(&failure.verdict),
                 words::name(failure),
                 words::what(kind, message, WIDTH)
             ),
-            check_name: format!("flakewise/{}", blame.detail().unwrap_or(blame.name())),
+            check_name: format!("flakewise/{}", check(&failure.verdict)),
             fingerprint: failure.id.as_str(),
-            severity: severity(blame),
+            severity: severity(&failure.verdict),
             location: location(failure),
         }
     }
 }
 
-fn severity(blame: &Blame) -> &'static str {
-    match blame {
+/// The stable name of what is said.
+fn check(verdict: &FailureVerdict) -> &'static str {
+    match verdict.headline() {
+        headline @ "new-flake" => headline,
+        headline => verdict.blame.detail().unwrap_or(headline),
+    }
+}
+
+fn severity(verdict: &FailureVerdict) -> &'static str {
+    match verdict.blame {
         Blame::Regression => "critical",
+        Blame::Flaky(_) if verdict.is_new_flake() => "critical",
         Blame::Infrastructure | Blame::Undecided(_) => "major",
-        Blame::Flaky(_) | Blame::BrokenBefore => "minor",
+        Blame::Flaky(_) | Blame::BrokenBefore | Blame::Environment => "minor",
     }
 }
 

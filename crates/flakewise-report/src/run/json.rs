@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Proof, RunReport, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -85,10 +85,18 @@ struct CountsSummary {
 impl CountsSummary {
     fn of(report: &RunReport) -> Self {
         let Counts { selected, passed, failed, skipped } = report.counts;
-        let names = ["flaky", "regression", "broken-before", "infrastructure", "undecided"];
+        let names = [
+            "new-flake",
+            "flaky",
+            "regression",
+            "broken-before",
+            "environment",
+            "infrastructure",
+            "undecided",
+        ];
         let mut verdicts: BTreeMap<_, _> = names.into_iter().map(|name| (name, 0)).collect();
         for failure in &report.failures {
-            *verdicts.entry(failure.verdict.blame.name()).or_default() += 1;
+            *verdicts.entry(failure.verdict.headline()).or_default() += 1;
         }
         Self { selected, passed, failed, skipped, lost: report.lost.len(), verdicts }
     }
@@ -145,6 +153,7 @@ struct TestFailureSummary<'a> {
     attempts: Vec<AttemptSummary<'a>>,
     incident: usize,
     reproduce: &'a str,
+    refusal: Option<&'static str>,
 }
 
 impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
@@ -159,6 +168,7 @@ impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
             attempts: attempts(failure),
             incident: failure.incident,
             reproduce: &failure.reproduce,
+            refusal: failure.refusal.map(Refusal::name),
         }
     }
 }
@@ -171,19 +181,29 @@ struct PlaceSummary<'a> {
 
 #[derive(Serialize)]
 struct VerdictSummary {
+    headline: &'static str,
     conclusion: &'static str,
     detail: Option<&'static str>,
+    kind_probability: Option<f64>,
+    novelty: &'static str,
     proved: bool,
     flaky: f64,
+    regression: f64,
+    environment: f64,
 }
 
 impl From<&FailureVerdict> for VerdictSummary {
     fn from(verdict: &FailureVerdict) -> Self {
         Self {
+            headline: verdict.headline(),
             conclusion: verdict.blame.name(),
             detail: verdict.blame.detail(),
+            kind_probability: verdict.kind.map(Probability::get),
+            novelty: verdict.novelty.name(),
             proved: verdict.blame.is_proved_flaky(),
             flaky: verdict.flaky.get(),
+            regression: verdict.regression.get(),
+            environment: verdict.environment.get(),
         }
     }
 }
@@ -199,6 +219,11 @@ enum ProofSummary<'a> {
     DependenciesUnknown { reason: &'a str },
     AtBase { commit: &'a str, passed: u32, failed: u32, source: &'static str },
     NothingChanged { commit: &'a str },
+    OtherFailureAtBase { commit: &'a str, error: Option<&'a str> },
+    SeenWithoutChange { failures: u64, commits: u64 },
+    EveryWholeRun { runs: u64 },
+    MoreOften { failed: u64, runs: u64, failed_before: u64, runs_before: u64 },
+    InstalledDiffers { packages: &'a [String] },
     KnownFlaky { failures: u64, revisions: u64 },
     SharedFailure { tests: u32, representative: Option<&'a str> },
     TooManyFailures { failed: u64, ran: u64 },
@@ -232,6 +257,20 @@ impl<'a> From<&'a Proof> for ProofSummary<'a> {
                 },
             },
             Proof::NothingChanged { commit } => Self::NothingChanged { commit },
+            Proof::OtherFailureAtBase { commit, kind } => {
+                Self::OtherFailureAtBase { commit, error: kind.as_deref() }
+            }
+            Proof::SeenWithoutChange { failures, commits } => {
+                Self::SeenWithoutChange { failures: *failures, commits: *commits }
+            }
+            Proof::EveryWholeRun { runs } => Self::EveryWholeRun { runs: *runs },
+            Proof::MoreOften { here, before } => Self::MoreOften {
+                failed: here.0,
+                runs: here.1,
+                failed_before: before.0,
+                runs_before: before.1,
+            },
+            Proof::InstalledDiffers { packages } => Self::InstalledDiffers { packages },
             Proof::KnownFlaky { failures, revisions } => {
                 Self::KnownFlaky { failures: *failures, revisions: *revisions }
             }

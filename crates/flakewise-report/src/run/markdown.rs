@@ -80,12 +80,11 @@ fn write_table(out: &mut String, report: &RunReport) -> std::fmt::Result {
 }
 
 fn row(failure: &TestFailure) -> String {
-    let blame = &failure.verdict.blame;
-    let certainty = words::certainty(blame, &[failure.verdict.flaky]);
+    let certainty = words::certainty(&[&failure.verdict]);
     let why = failure.verdict.proofs.first().map_or_else(String::new, words::reason);
     format!(
         "| **{}**, {} | {} | {} |\n",
-        words::conclusion(blame),
+        words::conclusion(&failure.verdict),
         prose(&certainty),
         code(&words::name(failure)),
         prose(&why),
@@ -99,7 +98,7 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
         tests => count(tests, "test"),
     };
     let mut out =
-        format!("<details><summary><b>{}</b>: {subject}</summary>\n\n", words::conclusion(block.blame()));
+        format!("<details><summary><b>{}</b>: {subject}</summary>\n\n", words::conclusion(block.about()));
     let place = words::place(speaker).map_or_else(String::new, |place| format!(" at {}", code(&place)));
     let failures = block.failures(report, WIDTH);
     for (times, failure) in failures.iter().take(NAMES) {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use flakewise_model::{Blame, RunReport};
+use flakewise_model::{Blame, FailureVerdict, RunReport};
 
 use super::blocks::{Block, blocks};
 use super::words;
@@ -17,7 +17,7 @@ const NAMES: usize = 5;
 /// Different failures listed per block.
 const FAILURES: usize = 3;
 /// Reasons listed per block.
-const REASONS: usize = 6;
+const REASONS: usize = 7;
 const WIDTH: usize = 100;
 const INDENT: &str = "       ";
 
@@ -104,7 +104,7 @@ fn write_block(out: &mut String, report: &RunReport, block: &Block<'_>) -> std::
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.
 fn title(block: &Block<'_>) -> String {
     let speaker = block.speaker();
-    let label = styled(style(block.blame()), words::label(block.blame()));
+    let label = styled(style(block.about()), words::label(block.about()));
     match block.members.len() as u64 {
         1 => format!("{label}  {}  {}", styled(BOLD, words::name(speaker)), styled(DIM, &speaker.id)),
         tests => format!("{label}  {}", styled(BOLD, count(tests, "test"))),
@@ -131,10 +131,11 @@ fn write_lost(out: &mut String, report: &RunReport) -> std::fmt::Result {
     write_names(out, report.lost.iter().map(|name| words::test(name)))
 }
 
-fn style(blame: &Blame) -> Style {
-    match blame {
-        Blame::Flaky(_) => WARNING,
+fn style(verdict: &FailureVerdict) -> Style {
+    match verdict.blame {
         Blame::Regression => ERROR,
-        Blame::BrokenBefore | Blame::Infrastructure | Blame::Undecided(_) => BOLD,
+        Blame::Flaky(_) if verdict.is_new_flake() => ERROR,
+        Blame::Flaky(_) => WARNING,
+        _ => BOLD,
     }
 }

@@ -4,8 +4,8 @@
 //! form with a better way to set off a literal can find them again.
 
 use flakewise_model::{
-    Attempt, BaseSource, Blame, ExitReason, FlakyKind, OpenQuestion, Outcome, Phase, Probability, Proof,
-    RunReport, TestFailure, Touch, TouchedFile,
+    Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, OpenQuestion, Outcome, Phase,
+    Probability, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile,
 };
 
 use crate::words::{clean, count, cut, duration, failure_line, number, plural, short_commit, times};
@@ -18,101 +18,144 @@ const RANGES: usize = 3;
 const NAME: usize = 200;
 
 /// A verdict in capitals.
-pub(super) fn label(blame: &Blame) -> &'static str {
-    match blame {
+pub(super) fn label(verdict: &FailureVerdict) -> &'static str {
+    match verdict.blame {
+        Blame::Flaky(_) if verdict.is_new_flake() => "NEW FLAKE",
         Blame::Flaky(_) => "FLAKY",
         Blame::Regression => "REGRESSION",
         Blame::BrokenBefore => "BROKEN BEFORE",
+        Blame::Environment => "ENVIRONMENT",
         Blame::Infrastructure => "INFRASTRUCTURE",
         Blame::Undecided(_) => "UNDECIDED",
     }
 }
 
 /// A verdict in a few words, with the kind of flake.
-pub(super) fn conclusion(blame: &Blame) -> String {
-    match blame {
-        Blame::Flaky(kind) => format!("flaky ({})", kind.name()),
+pub(super) fn conclusion(verdict: &FailureVerdict) -> String {
+    match verdict.blame {
+        Blame::Flaky(kind) => {
+            let flake = if verdict.is_new_flake() { "new flake" } else { "flaky" };
+            if kind == FlakyKind::Undecided { flake.to_owned() } else { format!("{flake} ({})", kind.name()) }
+        }
         Blame::Regression => "regression".to_owned(),
         Blame::BrokenBefore => "broken before".to_owned(),
+        Blame::Environment => "environment".to_owned(),
         Blame::Infrastructure => "infrastructure".to_owned(),
         Blame::Undecided(_) => "undecided".to_owned(),
     }
 }
 
-/// What a verdict says and how sure it is, in one line.
-pub(super) fn verdict(blame: &Blame, flaky: &[Probability]) -> String {
-    let certainty = certainty(blame, flaky);
-    match blame {
-        Blame::Flaky(kind) => format!("{}, {certainty}: {}", kind.name(), meaning(blame)),
-        _ => format!("{}; {certainty}", meaning(blame)),
+/// What the verdicts on some failures say and how sure they are, in one line.
+pub(super) fn verdict(verdicts: &[&FailureVerdict]) -> String {
+    let Some(first) = verdicts.first() else { return String::new() };
+    let certainty = certainty(verdicts);
+    match first.blame {
+        Blame::Flaky(kind) => {
+            let new = if first.is_new_flake() { "introduced by this change; " } else { "" };
+            let kind = match (kind, first.kind) {
+                (FlakyKind::Undecided, _) => "kind undecided".to_owned(),
+                (kind, Some(probability)) => format!("{} ({probability} sure)", kind.name()),
+                (kind, None) => kind.name().to_owned(),
+            };
+            format!("{new}{certainty}, {kind}: {}", meaning(&first.blame))
+        }
+        _ => format!("{}; {certainty}", meaning(&first.blame)),
     }
 }
 
 /// How sure a verdict is. Of several failures, the range.
-pub(super) fn certainty(blame: &Blame, flaky: &[Probability]) -> String {
-    if blame.is_proved_flaky() {
-        return "proved".to_owned();
+pub(super) fn certainty(verdicts: &[&FailureVerdict]) -> String {
+    let Some(first) = verdicts.first() else { return String::new() };
+    if first.blame.is_proved_flaky() {
+        return "proved flaky".to_owned();
     }
-    let least = flaky.iter().copied().reduce(|left, right| if right < left { right } else { left });
-    let most = flaky.iter().copied().reduce(|left, right| if right > left { right } else { left });
+    // The hypothesis that the verdict names; of an undecided one, all that matter.
+    match first.blame {
+        Blame::Regression => range("regression", verdicts.iter().map(|verdict| verdict.regression)),
+        Blame::Environment | Blame::BrokenBefore | Blame::Infrastructure => {
+            range("not this change", verdicts.iter().map(|verdict| not_this_change(verdict)))
+        }
+        _ => {
+            let regression = range("regression", verdicts.iter().map(|verdict| verdict.regression));
+            let flaky = range("flaky", verdicts.iter().map(|verdict| verdict.flaky));
+            format!("{regression}, {flaky}")
+        }
+    }
+}
+
+fn not_this_change(verdict: &FailureVerdict) -> Probability {
+    Probability::clamped(1.0 - verdict.regression.get())
+}
+
+/// `P(flaky) = 20 % to 40 %`.
+fn range(name: &str, values: impl Iterator<Item = Probability> + Clone) -> String {
+    let least = values.clone().reduce(|left, right| if right < left { right } else { left });
+    let most = values.reduce(|left, right| if right > left { right } else { left });
     let (least, most) = (least.unwrap_or(Probability::ZERO), most.unwrap_or(Probability::ZERO));
     let (low, high) = (least.to_string(), most.to_string());
     match low.as_bytes() {
-        _ if low != high => format!("P(flaky) = {low} to {high}"),
-        [b'<' | b'>', ..] => format!("P(flaky) {low}"),
-        _ => format!("P(flaky) = {low}"),
+        _ if low != high => format!("P({name}) = {low} to {high}"),
+        [b'<' | b'>', ..] => format!("P({name}) {low}"),
+        _ => format!("P({name}) = {low}"),
     }
 }
 
 fn meaning(blame: &Blame) -> &'static str {
     match blame {
-        Blame::Flaky(FlakyKind::Transient) => "it passes and fails on the same code",
-        Blame::Flaky(FlakyKind::Bursty) => "what was in the way had gone a little later",
+        Blame::Flaky(FlakyKind::Transient) => "it fails at random",
+        Blame::Flaky(FlakyKind::Bursty) => "it failed for a while; the cause was temporary",
         Blame::Flaky(FlakyKind::StateDependent) => "tests before it left something behind",
-        Blame::Flaky(FlakyKind::HashSeed) => "the hash seed of the suite decides",
-        Blame::Flaky(FlakyKind::ProcessDependent) => {
-            "it fails in the process of the suite and in its forks only"
-        }
-        Blame::Flaky(FlakyKind::Untouched) => "it passed at the base and depends on nothing that changed",
-        Blame::Regression => "due to the change",
-        Blame::BrokenBefore => "it fails at the base too",
-        Blame::Infrastructure => "due to what the tests run on, not to any one of them",
+        Blame::Flaky(FlakyKind::HashSeed) => "it fails with the hash seed of this run",
+        Blame::Flaky(FlakyKind::ProcessDependent) => "it fails in the suite's process and its forks only",
+        Blame::Flaky(FlakyKind::Undecided) => "it passes and fails on the same code",
+        Blame::Regression => "caused by this change",
+        Blame::BrokenBefore => "it fails in the same way without this change",
+        Blame::Environment => "fails consistently, not because of this change",
+        Blame::Infrastructure => "caused by what the tests run on, not by any one of them",
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
-            "so many tests failed that none was run any further"
+            "too many tests failed for any of them to be rerun"
         }
         Blame::Undecided(OpenQuestion::BaseUnknown) => {
-            "it depends on nothing that changed, and whether it passed before is unknown"
+            "fails consistently; whether it passed before is unknown"
         }
-        Blame::Undecided(OpenQuestion::ChangeUnknown) => "it fails always, and what changed is unknown",
+        Blame::Undecided(OpenQuestion::ChangeUnknown) => {
+            "fails consistently; there is no base revision to compare with"
+        }
         Blame::Undecided(OpenQuestion::DependenciesUnknown) => {
-            "it fails always, and not all it depends on could be seen"
+            "fails consistently; not all of its dependencies could be observed"
         }
         Blame::Undecided(OpenQuestion::NotExecuted) => {
-            "it loads files that changed, and runs none of what changed in them"
+            "fails consistently; it loads changed files but executes none of the changed lines"
         }
-        Blame::Undecided(OpenQuestion::NotEnoughRuns) => "it was not run often enough",
+        Blame::Undecided(OpenQuestion::NotEnoughRuns) => "not run often enough",
     }
 }
 
 /// What to do about a failure.
-pub(super) fn next(blame: &Blame, proofs: &[Proof]) -> String {
-    let advice = match blame {
-        Blame::Flaky(FlakyKind::Transient) => "look for timing, randomness or a service in the test",
+pub(super) fn next(verdict: &FailureVerdict) -> String {
+    let proofs = &verdict.proofs;
+    if verdict.is_new_flake() {
+        return format!("fix the flake this change introduces{}", first_place(proofs));
+    }
+    let advice = match &verdict.blame {
+        Blame::Flaky(FlakyKind::Transient | FlakyKind::Undecided) => {
+            "look for timing, randomness or a service in the test"
+        }
         Blame::Flaky(FlakyKind::Bursty) => {
-            "look for what was in the way: a port, a lock, a service, a busy machine"
+            "look for a temporary cause: a port, a lock, a service, a busy machine"
         }
         Blame::Flaky(FlakyKind::StateDependent) => {
-            "look for what earlier tests leave behind: globals, environment, files, caches"
+            "find the test that interferes with it: `flakewise culprit TEST -- COMMAND`"
         }
         Blame::Flaky(FlakyKind::HashSeed) => "look for an order taken from a set or a hash, and sort it",
         Blame::Flaky(FlakyKind::ProcessDependent) => {
             "look for what is made at import or collection, before any test"
         }
-        Blame::Flaky(FlakyKind::Untouched) => {
-            "look outside the code: a date, a service, the network, the machine"
-        }
         Blame::Regression => return format!("fix the change{}", first_place(proofs)),
         Blame::BrokenBefore => "fix it where it broke, which is not in this change",
+        Blame::Environment => {
+            "look outside the code: an updated dependency, the date, a service, the machine"
+        }
         Blame::Infrastructure => "look at the machine, its disk, network and services, then run again",
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
             "look for the one cause of them all, or have more run again with `--max-failures`"
@@ -200,12 +243,12 @@ pub(super) fn reason(proof: &Proof) -> String {
             format!("depends on {}, {changed}", count((*dependencies).into(), "file"))
         }
         Proof::DependenciesUnknown { reason } => {
-            format!("not all it depends on could be seen: {}", foreign(reason))
+            format!("not all of its dependencies could be observed: {}", foreign(reason))
         }
         Proof::AtBase { commit, passed, failed, source } => {
             let source = match source {
-                BaseSource::Run => "run there now",
-                BaseSource::History => "as the history has it",
+                BaseSource::Run => "run now",
+                BaseSource::History => "from history",
             };
             let outcomes = match (passed, failed) {
                 (passed, 0) => format!("passed {}", times((*passed).into())),
@@ -214,10 +257,41 @@ pub(super) fn reason(proof: &Proof) -> String {
                     format!("passed {} and failed {}", times((*passed).into()), times((*failed).into()))
                 }
             };
-            format!("{outcomes} at the base {}, {source}", commit_literal(commit))
+            format!("{outcomes} at the base {} ({source})", commit_literal(commit))
         }
         Proof::NothingChanged { commit } => {
             format!("nothing changed since the base {}", commit_literal(commit))
+        }
+        Proof::OtherFailureAtBase { commit, kind } => {
+            let kind = kind.as_ref().map_or_else(String::new, |kind| format!(" ({})", literal(kind)));
+            format!("fails differently at the base {}{kind}, which says nothing", commit_literal(commit))
+        }
+        Proof::SeenWithoutChange { failures, commits } => {
+            format!(
+                "failed like this {} without this change, on {}",
+                times(*failures),
+                count(*commits, "commit")
+            )
+        }
+        Proof::EveryWholeRun { runs } => match runs {
+            1 => "failed every time in the suite's process; it passes only alone".to_owned(),
+            runs => format!("failed in every whole run of the suite: {} of {}", number(*runs), number(*runs)),
+        },
+        Proof::MoreOften { here, before } => format!(
+            "fails more often than without this change: {} of {} reruns here, {} of {} runs before",
+            number(here.0),
+            number(here.1),
+            number(before.0),
+            number(before.1)
+        ),
+        Proof::InstalledDiffers { packages } => {
+            let mut named: Vec<String> =
+                packages.iter().take(FILES).map(|package| foreign(package)).collect();
+            let more = packages.len().saturating_sub(FILES) as u64;
+            if more > 0 {
+                named.push(format!("and {more} more"));
+            }
+            format!("installed since it last passed: {}", named.join(", "))
         }
         Proof::KnownFlaky { failures, revisions } => {
             format!(
@@ -329,7 +403,7 @@ fn rung(phase: Phase) -> &'static str {
 /// How the tests ended, in one line, without times.
 pub(super) fn totals(report: &RunReport) -> String {
     let of = |name: &str| {
-        report.failures.iter().filter(|failure| failure.verdict.blame.name() == name).count() as u64
+        report.failures.iter().filter(|failure| failure.verdict.headline() == name).count() as u64
     };
     let told = report.failures.len() as u64;
     let mut parts = Vec::new();
@@ -338,9 +412,11 @@ pub(super) fn totals(report: &RunReport) -> String {
             parts.push(plural(value, one, many));
         }
     };
+    add(of("new-flake"), "new flake", "new flakes");
     add(of("flaky"), "flaky", "flaky");
     add(of("regression"), "regression", "regressions");
     add(of("broken-before"), "broken before", "broken before");
+    add(of("environment"), "not because of this change", "not because of this change");
     add(of("infrastructure"), "infrastructure failure", "infrastructure failures");
     add(of("undecided"), "undecided", "undecided");
     add(report.counts.failed.saturating_sub(told), "other failure", "other failures");
@@ -389,23 +465,40 @@ pub(super) fn exit(report: &RunReport) -> Option<String> {
     let exit = report.exit;
     let same = exit.runner == Some(exit.code.into());
     let unexplained = report.failures.is_empty() && report.counts.failed == 0 && report.lost.is_empty();
+    if exit.reason == ExitReason::Tolerated {
+        return Some(format!("exit code {}: all failures are tolerated", exit.code));
+    }
     if same && exit.code != 0 && unexplained {
-        return Some(format!("exit code {}, as the runner said, though no test failed", exit.code));
+        return Some(format!("exit code {}, from the command, though no test failed", exit.code));
     }
     if same {
         return None;
     }
     let runner = match exit.runner {
-        Some(code) => format!("the runner said {code}"),
-        None => "a signal ended the runner".to_owned(),
+        Some(code) => format!("the command exited with {code}"),
+        None => "a signal ended the command".to_owned(),
     };
     let reason = match exit.reason {
-        ExitReason::Runner => "",
-        ExitReason::Tolerated => "; all failures are proved flakes, and those are tolerated",
-        ExitReason::NotFlaky => "; some failures are not proved flakes, and only those are tolerated",
-        ExitReason::Lost => "; tests were lost, and a run that lost tests is never green",
+        ExitReason::Runner | ExitReason::Tolerated => "",
+        ExitReason::NotTolerated => "; some failures are not tolerated",
+        ExitReason::Lost => "; the run is not complete, so it cannot be green",
     };
     Some(format!("exit code {}: {runner}{reason}", exit.code))
+}
+
+/// Why a failure is not tolerated.
+pub(super) fn refusal(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::NeverPassed => "it never passed on this code",
+        Refusal::NewFlake => "this change introduced it",
+        Refusal::NotKnown => "the same failure was never seen without this change",
+        Refusal::MayTouchChange => {
+            "it may depend on this change, and the same failure was never seen without it"
+        }
+        Refusal::UnknownCrash => "it crashed or timed out, which was never seen without this change",
+        Refusal::EveryWholeRun => "it fails whenever the whole suite runs",
+        Refusal::MoreOften => "it fails more often than without this change",
+    }
 }
 
 /// The test as its runner names it.
@@ -479,13 +572,9 @@ mod tests {
 
     #[test]
     fn several_probabilities_are_a_range() {
-        let of = |values: &[f64]| {
-            let values: Vec<_> = values.iter().map(|value| Probability::clamped(*value)).collect();
-            certainty(&Blame::Regression, &values)
-        };
+        let of = |values: &[f64]| range("flaky", values.iter().map(|value| Probability::clamped(*value)));
         assert_eq!(of(&[0.2]), "P(flaky) = 20 %");
         assert_eq!(of(&[0.0001]), "P(flaky) < 0.1 %");
         assert_eq!(of(&[0.2, 0.4, 0.3]), "P(flaky) = 20 % to 40 %");
-        assert_eq!(certainty(&Blame::Flaky(FlakyKind::Bursty), &[]), "proved");
     }
 }

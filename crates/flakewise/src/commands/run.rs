@@ -5,11 +5,12 @@ use std::cell::RefCell;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flakewise_model::{Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict};
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
-use flakewise_triage::{Change, Progress, TriageSettings, Triaged, Versions, triage};
+use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage};
 use indicatif::ProgressBar;
 
 use crate::args::{RunArguments, RunFormat, Tolerated};
@@ -20,6 +21,10 @@ use crate::printer::Printer;
 
 /// The most processes for one test when `--confidence` asks for more.
 const MOST_PROCESSES: u32 = 50;
+/// How long one failing test may be run again to find out its kind.
+const KIND_TIME: Duration = Duration::from_secs(10);
+/// How long failing tests may be run at the base without `--verify-base`.
+const BASE_TIME: Duration = Duration::from_secs(30);
 /// The share of failing tests from which nothing is run again.
 const MAX_FAILURE_RATIO: f64 = 0.01;
 
@@ -113,7 +118,13 @@ fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
         confidence: arguments.confidence,
         most_processes: MOST_PROCESSES,
         verify_base: arguments.verify_base,
-        tolerate_flaky: arguments.tolerate == Some(Tolerated::Flaky),
+        tolerance: match arguments.tolerate {
+            None => Tolerance::Nothing,
+            Some(Tolerated::Known) => Tolerance::Known,
+            Some(Tolerated::Flaky) => Tolerance::Flaky,
+        },
+        kind_time: KIND_TIME,
+        base_time: BASE_TIME,
         seed,
     }
 }
@@ -278,6 +289,7 @@ impl flakewise_triage::Memory for FromHistory<'_> {
             failures: past.alike,
             revisions: past.alike_revisions,
             mixed: past.mixed_revisions,
+            ..flakewise_triage::Past::default()
         };
         known.iter().map(past).collect()
     }

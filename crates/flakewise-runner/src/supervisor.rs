@@ -1,0 +1,843 @@
+//! What is known of a suite under way, and what follows from what happens. Pure.
+//!
+//! Nothing here reads a clock, a socket or a process: events come in with their
+//! time, and what is to be done about them goes out as [`Effect`]s. So every
+//! decision is tested with an agent that is only a list of messages.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use flakewise_model::{Failure, Outcome, Timestamp};
+use flakewise_protocol::{
+    AgentPhase, Hello, Job, ReadyMessage, Role, TestFailureMessage, ToAgent, ToHost, VERSION,
+};
+use slab::Slab;
+
+use crate::RunnerError;
+use crate::execution::{self, CollectError, Execution, RunnerNotice, SessionEnd, SuiteRun, TestKey};
+use crate::hub::Event;
+use crate::jobs::{JobEnd, JobState};
+use crate::state::Seen;
+use crate::suite::Director;
+
+/// How long a process may take from its time limit to its death, while it
+/// prints where it hangs.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the last messages of a process that ended may take to reach us. They
+/// are late only if somebody else holds its connection open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the first message of a process that has ended may take to reach us.
+const FIRST_WORDS: Duration = Duration::from_secs(2);
+/// How often we look after what cannot be waited for.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+/// How long the command may take to end after it was asked to.
+const STOP_GRACE: Duration = Duration::from_secs(10);
+/// How many notices, collection errors and reasons are kept of each.
+const MOST_TEXTS: usize = 1000;
+/// How many tests a session may announce.
+const MOST_TESTS: u32 = 10_000_000;
+
+/// When something happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub(crate) instant: Instant,
+    pub(crate) clock: Timestamp,
+}
+
+impl Now {
+    pub(crate) fn read() -> Self {
+        Self { instant: Instant::now(), clock: chrono::Utc::now() }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Effect {
+    /// Send a message. If nobody receives it, the end of the process will tell.
+    Tell { connection: u32, message: ToAgent },
+    /// Close a connection that was replaced or is no longer needed.
+    Close { connection: u32 },
+    /// Have a process print where it hangs, and end.
+    Abort { pid: u32 },
+    /// End a process and everything below it.
+    Kill { pid: u32 },
+    /// Pass a signal on to a process group.
+    Signal { group: u32, signal: i32 },
+}
+
+/// One pytest session: what main collected.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) hello: Hello,
+    /// What it said once everything was collected; none before.
+    pub(crate) ready: Option<ReadyMessage>,
+    pub(crate) names: Vec<String>,
+    /// Whether a test has a result.
+    pub(crate) done: Vec<bool>,
+    pub(crate) zygote: Option<usize>,
+    /// Whether the suite may not be continued: it ended, or somebody wished so.
+    pub(crate) over: bool,
+    /// How many processes were made for it.
+    pub(crate) workers: u32,
+    /// Its main process, while that is there.
+    main: usize,
+    /// Whether main waits for verdicts.
+    pub(crate) waits: bool,
+    /// How it ended.
+    pub(crate) end: SessionEnd,
+}
+
+impl Session {
+    /// The folder names are relative to; empty until it is known.
+    pub(crate) fn root(&self) -> &str {
+        self.ready.as_ref().map_or("", |ready| &ready.root)
+    }
+
+    /// Whether there is, or will be, a zygote.
+    pub(crate) fn forks(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.forks)
+    }
+}
+
+/// A process that speaks to us.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a process, in any combination")]
+pub(crate) struct Peer {
+    pub(crate) role: Role,
+    pub(crate) pid: u32,
+    pub(crate) session: u32,
+    pub(crate) job: u32,
+    pub(crate) worker: String,
+    /// Whether what it runs is part of the suite.
+    pub(crate) in_suite: bool,
+    connection: u32,
+    current: Option<Current>,
+    position: u32,
+    closed: bool,
+    /// Whether it said goodbye.
+    bye: bool,
+    pub(crate) ended: Option<(Option<ExitStatus>, Instant)>,
+    /// Whether everything it said has been heard, and its end been dealt with.
+    pub(crate) settled: bool,
+    timed_out: bool,
+    kill_at: Option<Instant>,
+    /// A connection it opened because a test closed the one before. What it
+    /// says there comes after what it said before.
+    next: Option<NextConnection>,
+}
+
+#[derive(Debug)]
+struct NextConnection {
+    connection: u32,
+    since: Instant,
+    held: Vec<ToHost>,
+}
+
+#[derive(Debug)]
+struct Current {
+    number: u32,
+    phase: AgentPhase,
+    since: Instant,
+    started: Timestamp,
+}
+
+/// Everything known of a suite under way.
+#[derive(Debug)]
+pub(crate) struct Supervisor {
+    pub(crate) peers: Slab<Peer>,
+    pub(crate) connections: HashMap<u32, usize>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) jobs: HashMap<u32, JobState>,
+    pub(crate) run: SuiteRun,
+    /// The process of the user's command.
+    pub(crate) command: u32,
+    pub(crate) command_status: Option<ExitStatus>,
+    /// Sessions whose main process began to wait, in that order.
+    pub(crate) waiting: VecDeque<u32>,
+    test_timeout: Duration,
+    stop: Option<(i32, Instant)>,
+    effects: Vec<Effect>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(command: u32, test_timeout: Duration) -> Self {
+        Self {
+            peers: Slab::new(),
+            connections: HashMap::new(),
+            sessions: Vec::new(),
+            jobs: HashMap::new(),
+            run: SuiteRun::default(),
+            command,
+            command_status: None,
+            waiting: VecDeque::new(),
+            test_timeout,
+            stop: None,
+            effects: Vec::new(),
+        }
+    }
+
+    /// What is to be done since this was last called.
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Takes in what happened.
+    pub(crate) fn handle(
+        &mut self,
+        event: Event,
+        now: Now,
+        director: &mut dyn Director,
+    ) -> Result<(), RunnerError> {
+        match event {
+            Event::Connected { connection, hello } => self.connected(connection, *hello, now),
+            Event::Message { connection, message } => {
+                if let Some(place) = self.peer_of(connection) {
+                    let next = self.peers[place].next.as_mut();
+                    match next.filter(|next| next.connection == connection) {
+                        Some(next) => next.held.push(message),
+                        None => self.heard(place, message, now, director),
+                    }
+                }
+            }
+            Event::Closed { connection } => {
+                if let Some(place) = self.peer_of(connection)
+                    && self.peers[place].connection == connection
+                {
+                    self.peers[place].closed = true;
+                }
+            }
+            Event::Unreadable { connection, reason } => {
+                if let Some(place) = self.peer_of(connection)
+                    && self.peers[place].in_suite
+                {
+                    self.incomplete(format!("a message of pytest could not be read: {reason}"));
+                }
+            }
+            Event::Ended { pid, status, cpu } => self.process_ended(pid, status, cpu, now),
+            Event::Signal { signal } => self.asked_to_stop(signal, now)?,
+            Event::Version { theirs } => {
+                return Err(RunnerError::Version { theirs, ours: VERSION[0] });
+            }
+        }
+        Ok(())
+    }
+
+    fn peer_of(&self, connection: u32) -> Option<usize> {
+        self.connections.get(&connection).copied().filter(|place| self.peers.contains(*place))
+    }
+
+    /// When something is to be looked after, whatever happens until then.
+    pub(crate) fn next_deadline(&self, now: Instant) -> Instant {
+        let mut next = now + TICK;
+        for (_, peer) in self.peers.iter().filter(|(_, peer)| !peer.settled) {
+            if let Some(current) = &peer.current {
+                next = next.min(current.since + self.test_timeout);
+            }
+            next = next.min(peer.kill_at.unwrap_or(next));
+        }
+        next
+    }
+
+    fn connected(&mut self, connection: u32, hello: Hello, now: Now) {
+        if hello.resumed {
+            let known = self.peers.iter().find(|(_, peer)| peer.pid == hello.pid && peer.role == hello.role);
+            if let Some((peer, _)) = known {
+                self.connections.insert(connection, peer);
+                self.peers[peer].next =
+                    Some(NextConnection { connection, since: now.instant, held: Vec::new() });
+            }
+            return;
+        }
+        let (session, worker) = match hello.role {
+            Role::Main => (u32::try_from(self.sessions.len()).unwrap_or(u32::MAX), "main".to_owned()),
+            Role::Zygote => (hello.job, "zygote".to_owned()),
+            Role::Child | Role::Fresh => match self.jobs.get(&hello.job) {
+                Some(job) => (job.session, job.worker.clone()),
+                // Nobody asked for it.
+                None => return self.effects.push(Effect::Close { connection }),
+            },
+        };
+        let in_suite = match hello.role {
+            Role::Main => true,
+            Role::Zygote => false,
+            Role::Child | Role::Fresh => self.jobs.get(&hello.job).is_some_and(|job| job.in_suite),
+        };
+        let place = self.peers.insert(Peer {
+            role: hello.role,
+            pid: hello.pid,
+            session,
+            job: hello.job,
+            worker,
+            in_suite,
+            connection,
+            current: None,
+            position: 0,
+            closed: false,
+            bye: false,
+            ended: None,
+            settled: false,
+            timed_out: false,
+            kill_at: None,
+            next: None,
+        });
+        self.connections.insert(connection, place);
+        match hello.role {
+            Role::Main => {
+                self.tell(place, ToAgent::Job(Job { session, ask: true, ..Job::default() }));
+                self.sessions.push(Session {
+                    hello,
+                    ready: None,
+                    names: Vec::new(),
+                    done: Vec::new(),
+                    zygote: None,
+                    over: false,
+                    workers: 0,
+                    main: place,
+                    waits: false,
+                    end: SessionEnd::default(),
+                });
+            }
+            Role::Zygote => {
+                if let Some(session) = self.sessions.get_mut(session as usize) {
+                    session.zygote = Some(place);
+                }
+            }
+            Role::Child | Role::Fresh => {
+                let Some(job) = self.jobs.get_mut(&hello.job) else { return };
+                job.peer = Some(place);
+                // Its end may have been told before.
+                let ended = job.end.as_ref().map(|end| (end.status, end.at));
+                let order = job.order.take();
+                self.peers[place].ended = ended;
+                if let Some(order) = order {
+                    self.tell(place, ToAgent::Job(order));
+                }
+            }
+        }
+    }
+
+    /// Says something to a process.
+    pub(crate) fn tell(&mut self, peer: usize, message: ToAgent) {
+        let connection = self.peers[peer].connection;
+        self.effects.push(Effect::Tell { connection, message });
+    }
+
+    fn heard(&mut self, place: usize, message: ToHost, now: Now, director: &mut dyn Director) {
+        let peer = &mut self.peers[place];
+        let (number, is_main) = (peer.session, peer.role == Role::Main);
+        let session = number as usize;
+        match message {
+            ToHost::Start { i, phase } => {
+                peer.current = Some(Current { number: i, phase, since: now.instant, started: now.clock });
+            }
+            ToHost::Ask { i, failure } => {
+                if peer.current.as_ref().is_none_or(|current| current.number != i) {
+                    return;
+                }
+                let outcome = if failure.when == "call" { Outcome::Failed } else { Outcome::Errored };
+                let execution = self.execution(place, outcome, None, Some(&failure));
+                let again = execution.is_some_and(|execution| director.again(&execution));
+                // The time we take is not the test's.
+                self.tell(place, if again { ToAgent::Again } else { ToAgent::Next });
+            }
+            ToHost::End { i, outcome, ns, failure } => {
+                if peer.current.as_ref().is_none_or(|current| current.number != i) {
+                    return;
+                }
+                let outcome = execution::outcome(outcome);
+                let execution =
+                    self.execution(place, outcome, Some(Duration::from_nanos(ns)), failure.as_ref());
+                self.peers[place].current = None;
+                if let Some(execution) = execution {
+                    self.record(place, execution, director);
+                }
+            }
+            ToHost::More { argv, env } => {
+                if let Some(session) = self.sessions.get_mut(session).filter(|_| is_main) {
+                    session.hello.argv.extend(argv);
+                    session.hello.env.extend(env);
+                }
+            }
+            ToHost::Tests { ids } => {
+                if is_main && let Some(session) = self.sessions.get_mut(session) {
+                    if session.names.len() + ids.len() <= MOST_TESTS as usize {
+                        session.names.extend(ids);
+                    }
+                } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+                    job.names.extend(ids);
+                }
+            }
+            ToHost::Ready(ready) => {
+                self.is_ready(number, *ready, director);
+                let answer = if director.runs() { ToAgent::Go } else { ToAgent::Finish { forgive: false } };
+                self.tell(place, answer);
+            }
+            ToHost::SuiteEnd { stopped, wanted } => {
+                let left = self.sessions.get_mut(session).map(|session| {
+                    session.over |= wanted;
+                    session.done.contains(&false)
+                });
+                if let Some(stopped) = stopped.filter(|_| left == Some(true)) {
+                    self.run.stopped = Some(stopped);
+                }
+                self.order_more(place, director);
+            }
+            ToHost::Ran => {
+                if !self.sessions.get(session).is_some_and(|session| is_main && session.waits) {
+                    self.order_more(place, director);
+                } else if let Some(session) = self.sessions.get_mut(session) {
+                    session.end.reran = true;
+                }
+            }
+            ToHost::Held if is_main => {
+                if let Some(session) = self.sessions.get_mut(session) {
+                    session.waits = true;
+                    self.waiting.push_back(number);
+                }
+            }
+            ToHost::Finished { status, changed } if is_main => {
+                if let Some(session) = self.sessions.get_mut(session) {
+                    session.end.status = Some(status);
+                }
+                if changed && status != 0 {
+                    self.broken(format!(
+                        "a plug-in set pytest's exit status to {status} at the end of the session"
+                    ));
+                }
+            }
+            ToHost::CollectError { id, failure } if peer.in_suite => {
+                if self.run.collect_errors.len() < MOST_TEXTS {
+                    self.run.collect_errors.push(CollectError {
+                        name: id,
+                        failure: execution::failure(&failure),
+                        place: execution::place(&failure),
+                    });
+                }
+            }
+            ToHost::Notice { text, warning } if peer.in_suite => self.notice(text, warning),
+            ToHost::Broken { text } if peer.in_suite => {
+                if let Some(session) = self.sessions.get_mut(session) {
+                    session.end.broken = true;
+                }
+                self.broken(text);
+            }
+            ToHost::Oversized if peer.in_suite => {
+                self.incomplete("pytest had something to say that was too long to be sent".to_owned());
+            }
+            ToHost::Bye => peer.bye = true,
+            message => self.heard_of_job(place, message, now),
+        }
+    }
+
+    fn is_ready(&mut self, number: u32, ready: ReadyMessage, director: &mut dyn Director) {
+        let Some(session) = self.sessions.get_mut(number as usize) else { return };
+        let (found, total) = (session.names.len(), ready.total.min(MOST_TESTS) as usize);
+        // Tests are known by number: with a name too few or too many, a failure
+        // could be taken for another test's.
+        for missing in found..total {
+            session.names.push(format!("test number {missing}, whose name is unknown"));
+        }
+        session.names.truncate(total);
+        session.done = vec![false; total];
+        let reason = ready.reason.clone();
+        session.ready = Some(ready);
+        director.collected(number, &session.names);
+        if found != total {
+            self.incomplete(format!("pytest announced {total} tests and named {found}"));
+        }
+        if let Some(reason) = reason {
+            self.notice(format!("tests run again in new processes instead of forks: {reason}"), false);
+        }
+    }
+
+    pub(crate) fn notice(&mut self, text: String, warning: bool) {
+        if self.run.notices.len() < MOST_TEXTS {
+            self.run.notices.push(RunnerNotice { text, warning });
+        }
+    }
+
+    /// Something besides the tests failed.
+    fn broken(&mut self, text: String) {
+        self.run.broken = true;
+        self.notice(text, true);
+    }
+
+    /// The answer misses something, so it cannot be green.
+    fn incomplete(&mut self, text: String) {
+        if self.run.incomplete.len() < MOST_TEXTS && !self.run.incomplete.contains(&text) {
+            self.run.incomplete.push(text);
+        }
+    }
+
+    /// Asks the director what else to run in a suite's process.
+    fn order_more(&mut self, place: usize, director: &mut dyn Director) {
+        let peer = &self.peers[place];
+        let (session, is_main) = (peer.session, peer.role == Role::Main);
+        let goes_on = peer.in_suite && self.stop.is_none();
+        let tests = if goes_on { director.postpone(session, &peer.worker) } else { Vec::new() };
+        let message = if !tests.is_empty() {
+            ToAgent::Run { tests, phase: AgentPhase::Postpone }
+        } else if goes_on && is_main && director.holds(session) {
+            ToAgent::Hold
+        } else {
+            ToAgent::Finish { forgive: false }
+        };
+        self.tell(place, message);
+    }
+
+    /// Lets a process that waits for verdicts exit. Whether it was there to hear.
+    pub(crate) fn release(&mut self, session: u32, forgive: bool) -> bool {
+        let Some(state) = self.sessions.get_mut(session as usize).filter(|state| state.waits) else {
+            return false;
+        };
+        let main = state.main;
+        state.waits = false;
+        let is_there = self.peers.get(main).is_some_and(|peer| !peer.settled && peer.ended.is_none());
+        if is_there {
+            state.end.forgiven = forgive;
+            self.tell(main, ToAgent::Finish { forgive });
+        }
+        is_there
+    }
+
+    /// Has a process that waits run a test again. Whether it could be asked.
+    pub(crate) fn run_in_main(&mut self, test: TestKey) -> bool {
+        let Some(session) = self.sessions.get_mut(test.session as usize).filter(|session| session.waits)
+        else {
+            return false;
+        };
+        session.end.reran = false;
+        let main = session.main;
+        if self.peers.get(main).is_none_or(|peer| peer.settled || peer.ended.is_some()) {
+            return false;
+        }
+        self.tell(main, ToAgent::Run { tests: vec![test.number], phase: AgentPhase::Postpone });
+        true
+    }
+
+    /// Whether what [`Self::run_in_main`] asked for was run, or never will be.
+    pub(crate) fn has_rerun(&self, session: u32) -> bool {
+        let session = &self.sessions[session as usize];
+        session.end.reran || self.peers.get(session.main).is_none_or(|peer| peer.settled)
+    }
+
+    /// The execution that a process is in the midst of.
+    fn execution(
+        &mut self,
+        place: usize,
+        outcome: Outcome,
+        duration: Option<Duration>,
+        failure: Option<&TestFailureMessage>,
+    ) -> Option<Execution> {
+        let peer = &mut self.peers[place];
+        let current = peer.current.as_ref()?;
+        let number = match self.jobs.get(&peer.job).filter(|_| peer.role == Role::Fresh) {
+            // It numbers its own few tests.
+            Some(job) => *job.numbers.get(job.names.get(current.number as usize)?)?,
+            None => current.number,
+        };
+        let session = self.sessions.get(peer.session as usize)?;
+        if number as usize >= session.done.len() {
+            let text = format!("pytest reported test number {number} of {}", session.done.len());
+            if peer.in_suite {
+                self.incomplete(text);
+            }
+            return None;
+        }
+        Some(Execution {
+            test: TestKey { session: peer.session, number },
+            phase: execution::phase(current.phase),
+            outcome,
+            duration,
+            started: current.started,
+            failure: failure.map(|message| {
+                if outcome == Outcome::Skipped {
+                    Failure::skip(&message.message)
+                } else {
+                    execution::failure(message)
+                }
+            }),
+            place: failure.and_then(execution::place),
+            worker: peer.worker.clone(),
+            position: peer.position,
+            cost: None,
+        })
+    }
+
+    fn record(&mut self, place: usize, execution: Execution, director: &mut dyn Director) {
+        let peer = &mut self.peers[place];
+        peer.position += 1;
+        if peer.in_suite {
+            self.sessions[execution.test.session as usize].done[execution.test.number as usize] = true;
+            director.ended(&execution);
+        } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+            job.executions.push(execution);
+        }
+    }
+
+    fn process_ended(&mut self, pid: u32, status: ExitStatus, cpu: Duration, now: Now) {
+        if pid == self.command {
+            self.command_status = Some(status);
+        }
+        if let Some(job) = self.jobs.values_mut().find(|job| job.pid == Some(pid)) {
+            job.exited(Some(status), Duration::ZERO, cpu, None, now.instant);
+        }
+        let known = self.peers.iter().find(|(_, peer)| peer.pid == pid && !peer.settled);
+        if let Some((peer, _)) = known {
+            self.peer_ended(peer, Some(status), now);
+        }
+    }
+
+    fn peer_ended(&mut self, place: usize, status: Option<ExitStatus>, now: Now) {
+        if let Some(peer) = self.peers.get_mut(place) {
+            peer.ended.get_or_insert((status, now.instant));
+        }
+    }
+
+    /// Processes of whose end nobody tells us, and whose connection ended: look
+    /// whether they are alive.
+    pub(crate) fn unwaited(&self) -> Vec<u32> {
+        let lost = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && peer.settled);
+        let zygotes_lost: HashSet<u32> = lost.map(|(_, peer)| peer.session).collect();
+        let is_unwaited = |peer: &Peer| match peer.role {
+            Role::Main => peer.pid != self.command,
+            Role::Zygote => true,
+            Role::Child => zygotes_lost.contains(&peer.session),
+            Role::Fresh => false,
+        };
+        let open = |peer: &Peer| peer.closed && peer.ended.is_none() && !peer.settled && is_unwaited(peer);
+        self.peers.iter().filter(|(_, peer)| open(peer)).map(|(_, peer)| peer.pid).collect()
+    }
+
+    /// Everything that has a time: limits, last messages, processes that nobody
+    /// can wait for and that are gone.
+    pub(crate) fn look_after(
+        &mut self,
+        now: Now,
+        gone: &[u32],
+        director: &mut dyn Director,
+    ) -> Result<(), RunnerError> {
+        let unwaited = self.unwaited();
+        let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
+        for place in places {
+            let peer = &mut self.peers[place];
+            if peer.settled {
+                continue;
+            }
+            let is_over = |next: &NextConnection| peer.closed || now.instant > next.since + LAST_WORDS;
+            if peer.next.as_ref().is_some_and(is_over)
+                && let Some(next) = peer.next.take()
+            {
+                self.effects.push(Effect::Close { connection: peer.connection });
+                (peer.connection, peer.closed) = (next.connection, false);
+                for message in next.held {
+                    self.heard(place, message, now, director);
+                }
+            }
+            let peer = &mut self.peers[place];
+            if peer.closed && peer.ended.is_none() && unwaited.contains(&peer.pid) && gone.contains(&peer.pid)
+            {
+                peer.ended = Some((None, now.instant));
+            }
+            if let Some((status, at)) = peer.ended
+                && (peer.closed || now.instant > at + LAST_WORDS)
+            {
+                peer.settled = true;
+                self.settle(place, status, director);
+                continue;
+            }
+            let overdue =
+                peer.current.as_ref().is_some_and(|test| now.instant > test.since + self.test_timeout);
+            if overdue && !peer.timed_out {
+                peer.timed_out = true;
+                if peer.role == Role::Main {
+                    // It says where it hangs, where it can.
+                    self.effects.push(Effect::Abort { pid: peer.pid });
+                    peer.kill_at = Some(now.instant + GRACE);
+                } else {
+                    self.effects.push(Effect::Kill { pid: peer.pid });
+                }
+            }
+            if peer.kill_at.is_some_and(|at| now.instant > at) {
+                peer.kill_at = None;
+                self.effects.push(Effect::Kill { pid: peer.pid });
+            }
+        }
+        if let Some((signal, at)) = self.stop
+            && (self.command_status.is_some() || now.instant > at)
+        {
+            return Err(RunnerError::Interrupted { signal });
+        }
+        Ok(())
+    }
+
+    /// A process ended and all it said is known: a test it was in the midst of
+    /// took it along.
+    fn settle(&mut self, place: usize, status: Option<ExitStatus>, director: &mut dyn Director) {
+        let timed_out = self.peers[place].timed_out;
+        let (outcome, message) = if timed_out {
+            (Outcome::TimedOut, format!("timed out after {:?}", self.test_timeout))
+        } else {
+            let how = match status.and_then(|status| status.signal()) {
+                Some(signal) => format!("was killed by {}", signal_name(signal)),
+                None => match status.and_then(|status| status.code()) {
+                    Some(code) => format!("ended with exit code {code}"),
+                    None => "died".to_owned(),
+                },
+            };
+            (Outcome::Crashed, format!("the process {how} while the test ran"))
+        };
+        let words = TestFailureMessage { message, ..TestFailureMessage::default() };
+        if let Some(execution) = self.execution(place, outcome, None, Some(&words)) {
+            self.record(place, execution, director);
+        }
+        let peer = &mut self.peers[place];
+        peer.current = None;
+        if peer.role == Role::Main {
+            let (number, bye) = (peer.session as usize, peer.bye);
+            self.main_ended(number, bye);
+        }
+    }
+
+    /// A session is over. A pytest that printed its version and the like never
+    /// collects; one that could not even start must not go unnoticed.
+    fn main_ended(&mut self, number: usize, bye: bool) {
+        let Some(session) = self.sessions.get_mut(number) else { return };
+        session.end.died = !bye;
+        session.waits = false;
+        let failed = session.end.status.is_some_and(|status| status != 0);
+        if session.ready.is_none() && (!bye || failed) && self.run.collect_errors.is_empty() {
+            self.incomplete("a pytest ended before it had collected its tests".to_owned());
+        }
+    }
+
+    /// The first signal is passed on to the suite, so that pytest can say what
+    /// it has; the second ends everything, and so does the end of our guard.
+    fn asked_to_stop(&mut self, signal: i32, now: Now) -> Result<(), RunnerError> {
+        if self.stop.is_some() || self.command_status.is_some() || crate::guard::is_abandoned() {
+            return Err(RunnerError::Interrupted { signal });
+        }
+        let passed_on = if signal == libc::SIGINT { signal } else { libc::SIGTERM };
+        self.effects.push(Effect::Signal { group: self.command, signal: passed_on });
+        self.stop = Some((signal, now.instant + STOP_GRACE));
+        Ok(())
+    }
+
+    pub(crate) fn all_settled(&self, role: Role) -> bool {
+        self.peers.iter().filter(|(_, peer)| peer.role == role).all(|(_, peer)| peer.settled)
+    }
+
+    /// Forgets a process that has ended.
+    pub(crate) fn forget(&mut self, place: usize) {
+        let Some(peer) = self.peers.try_remove(place) else { return };
+        for connection in [Some(peer.connection), peer.next.map(|next| next.connection)].into_iter().flatten()
+        {
+            self.connections.remove(&connection);
+            self.effects.push(Effect::Close { connection });
+        }
+    }
+
+    /// Whether a job's process has ended and all it said is known.
+    pub(crate) fn is_over(&self, job: u32, now: Instant) -> bool {
+        let Some(state) = self.jobs.get(&job) else { return true };
+        // Its end may be known before its first words are.
+        let unheard =
+            |end: &JobEnd| state.pid.is_none() || now.saturating_duration_since(end.at) > FIRST_WORDS;
+        let heard = match state.peer {
+            Some(peer) => self.peers.get(peer).is_none_or(|peer| peer.settled),
+            None => state.end.as_ref().is_some_and(unheard),
+        };
+        let zygote = self.sessions.get(state.session as usize).and_then(|session| session.zygote);
+        let is_gone = |zygote: usize| self.peers.get(zygote).is_none_or(|peer| peer.settled);
+        let forked = state.order.is_none() && state.numbers.is_empty();
+        let orphaned = forked && state.end.is_none() && zygote.is_none_or(is_gone);
+        (state.end.is_some() && heard) || orphaned
+    }
+
+    /// What only jobs and zygotes say.
+    fn heard_of_job(&mut self, place: usize, message: ToHost, now: Now) {
+        match message {
+            ToHost::Forked { job, pid } => {
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.pid = Some(pid);
+                }
+            }
+            ToHost::Exited { job, status, wall_ns, cpu_ns, error } => {
+                let status = status.map(ExitStatus::from_raw);
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    let (wall, cpu) = (Duration::from_nanos(wall_ns), Duration::from_nanos(cpu_ns));
+                    state.exited(status, wall, cpu, error, now.instant);
+                    if let Some(peer) = state.peer {
+                        self.peer_ended(peer, status, now);
+                    }
+                }
+            }
+            ToHost::Observed { entries, lines } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.observed = Some((entries, lines));
+                }
+            }
+            ToHost::Measured(message) => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.measured = Some(message);
+                }
+            }
+            ToHost::State { changes, .. } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.seen = Some(Seen { changes, reads: Vec::new() });
+                }
+            }
+            ToHost::StateRead { reads } => {
+                let job = self.peers[place].job;
+                if let Some(seen) = self.jobs.get_mut(&job).and_then(|state| state.seen.as_mut()) {
+                    seen.reads = reads;
+                }
+            }
+            ToHost::Tidied { .. } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    state.put_files_back = true;
+                }
+            }
+            ToHost::Trouble { text } => {
+                let peer = &self.peers[place];
+                if peer.in_suite {
+                    let text = format!("a process of the suite ended early: {text}");
+                    self.notice(text, true);
+                } else if let Some(state) = self.jobs.get_mut(&peer.job) {
+                    state.trouble.get_or_insert(text);
+                }
+            }
+            ToHost::CollectError { id, failure } => {
+                let job = self.peers[place].job;
+                if let Some(state) = self.jobs.get_mut(&job) {
+                    let line = failure.message.lines().next().unwrap_or_default();
+                    state.trouble.get_or_insert_with(|| format!("`{id}` could not be collected: {line}"));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGTERM => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
