@@ -172,6 +172,8 @@ pub enum Refusal {
     EveryWholeRun,
     /// It fails more often than it did without the change.
     MoreOften,
+    /// The first failure was seen without the change, another one here was not.
+    AnotherFailure,
 }
 
 impl Refusal {
@@ -185,6 +187,7 @@ impl Refusal {
             Self::UnknownCrash => "unknown-crash",
             Self::EveryWholeRun => "every-whole-run",
             Self::MoreOften => "more-often",
+            Self::AnotherFailure => "another-failure",
         }
     }
 }
@@ -272,8 +275,8 @@ impl FlakyKind {
 pub enum OpenQuestion {
     /// So many tests failed that none was run again.
     TooManyFailures,
-    /// It depends on nothing that changed; whether it passed before is unknown.
-    BaseUnknown,
+    /// It depends on nothing that changed, and yet it passes at the base now.
+    PassesAtBase,
     /// It fails always; what changed is unknown.
     ChangeUnknown,
     /// It fails always, and not all it depends on could be seen.
@@ -290,7 +293,7 @@ impl OpenQuestion {
     pub fn name(self) -> &'static str {
         match self {
             Self::TooManyFailures => "too-many-failures",
-            Self::BaseUnknown => "base-unknown",
+            Self::PassesAtBase => "passes-at-base",
             Self::ChangeUnknown => "change-unknown",
             Self::DependenciesUnknown => "dependencies-unknown",
             Self::NotExecuted => "not-executed",

@@ -115,8 +115,8 @@ fn meaning(blame: &Blame) -> &'static str {
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
             "too many tests failed for any of them to be rerun"
         }
-        Blame::Undecided(OpenQuestion::BaseUnknown) => {
-            "fails consistently; whether it passed before is unknown"
+        Blame::Undecided(OpenQuestion::PassesAtBase) => {
+            "fails here and passes at the base, but depends on nothing that changed"
         }
         Blame::Undecided(OpenQuestion::ChangeUnknown) => {
             "fails consistently; there is no base revision to compare with"
@@ -160,8 +160,8 @@ pub(super) fn next(verdict: &FailureVerdict) -> String {
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
             "look for the one cause of them all, or have more run again with `--max-failures`"
         }
-        Blame::Undecided(OpenQuestion::BaseUnknown) => {
-            "run again with `--verify-base`; whether it passes at the base decides"
+        Blame::Undecided(OpenQuestion::PassesAtBase) => {
+            "compare this work tree with a clean checkout: untracked files, build output, caches"
         }
         Blame::Undecided(OpenQuestion::ChangeUnknown) => {
             "run again with `--base REF`; what changed since then decides"
@@ -498,6 +498,7 @@ pub(super) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::UnknownCrash => "it crashed or timed out, which was never seen without this change",
         Refusal::EveryWholeRun => "it fails whenever the whole suite runs",
         Refusal::MoreOften => "it fails more often than without this change",
+        Refusal::AnotherFailure => "it also failed in a way that was never seen without this change",
     }
 }
 
