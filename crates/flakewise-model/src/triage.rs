@@ -44,7 +44,7 @@ pub struct RunReport {
 impl RunReport {
     /// Whether every test was found and gave a result.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && self.uncollected.is_empty()
+        self.lost.is_empty() && self.uncollected.is_empty() && self.exit.reason != ExitReason::Lost
     }
 }
 
