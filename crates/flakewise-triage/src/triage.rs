@@ -2,7 +2,7 @@
 //! and the report.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::{BaseTree, Change, Meeting};
 /// How often a test is tried at the base before it is called broken there.
 const BASE_TRIES: u32 = 2;
 /// How often a flaky test is tried at the base, to see whether it is flaky there.
-const BASE_TRIES_OF_FLAKES: u32 = 6;
+const BASE_TRIES_OF_FLAKES: u32 = 4;
 /// How often a flaky test is run again to find out its kind.
 const MOST_TRIALS: usize = 80;
 
@@ -258,8 +258,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         let mut forgive = false;
         if self.context.settings.tolerance != Tolerance::Nothing {
             self.separate(Some(session))?;
-            self.at_base(Some(session))?;
             self.remember(Some(session));
+            self.at_base(Some(session))?;
             forgive = self.may_forgive(session);
         }
         self.suite.release(session, forgive);
@@ -272,7 +272,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         if !self.ladder.is_gate_closed() {
             self.explore(None)?;
             self.separate(None)?;
-            self.at_base(None)?;
+            self.remember(None);
+            return self.at_base(None);
         }
         self.remember(None);
         Ok(())
@@ -430,11 +431,38 @@ impl<'a, 'b> Climb<'a, 'b> {
             if open.is_empty() || self.ladder.is_gate_closed() {
                 return Ok(());
             }
+            self.observe_flaky(&open)?;
             for (place, test) in open.iter().enumerate() {
                 self.separated.insert(*test);
                 self.separate_one(*test, place, open.len())?;
             }
         }
+    }
+
+    /// INTERSECT for flaky tests, all tests of a file in one process with a fork each.
+    /// What stays unknown that way is watched in a process of its own.
+    fn observe_flaky(&mut self, tests: &[TestKey]) -> Result<(), RunnerError> {
+        let Some(change) = self.context.change.filter(|change| !change.is_empty()) else { return Ok(()) };
+        let mut files: BTreeMap<(u32, PathBuf), Vec<TestKey>> = BTreeMap::new();
+        for test in tests.iter().filter(|test| self.ladder.is_cleared(**test)) {
+            let dies = |one: &Execution| matches!(one.outcome, Outcome::Crashed | Outcome::TimedOut);
+            if let Some(file) = self.suite.test_file(*test)
+                && !self.ladder.failing()[test].iter().any(dies)
+            {
+                files.entry((test.session, file)).or_default().push(*test);
+            }
+        }
+        for ((_, file), tests) in files.into_iter().filter(|(_, tests)| tests.len() > 1) {
+            let options = self.watching(self.suite.hash_seed());
+            for (test, seen) in self.suite.observe_each(&tests, &options, &mut self.ladder)? {
+                let lines_seen = seen.lines_seen;
+                let meeting = meeting(change, seen, Some(file.to_string_lossy().into_owned()));
+                if !matches!(meeting, Meeting::Unknown { .. }) {
+                    self.seen.insert(test, (meeting, lines_seen));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn separate_one(&mut self, test: TestKey, place: usize, of: usize) -> Result<(), RunnerError> {
@@ -454,7 +482,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             processes += 1;
         }
         let is_changed = self.context.change.is_some_and(|change| !change.is_empty());
-        if was_cleared && is_changed && settings.separate > 0 {
+        if was_cleared && is_changed && !self.seen.contains_key(&test) {
             self.tell(Phase::Fresh, test, place, of);
             self.fresh(test, self.suite.hash_seed(), true)?;
         }
@@ -542,7 +570,13 @@ impl<'a, 'b> Climb<'a, 'b> {
         };
         let verify = self.context.settings.verify_base;
         let wanted = |test: &TestKey| {
-            let is_open = self.ladder.climbs(*test) || (verify && self.ladder.is_cleared(*test));
+            // A flake that came before the change shows at the base too.
+            let is_new = || {
+                let is_known = self.past.get(test).is_some_and(|past| !past.seen.is_empty());
+                let is_disjoint = matches!(self.seen.get(test), Some((Meeting::Disjoint { .. }, _)));
+                verify && self.ladder.is_cleared(*test) && !is_known && !is_disjoint
+            };
+            let is_open = self.ladder.climbs(*test) || is_new();
             is_open && !self.base.contains_key(test)
         };
         let mut open: Vec<TestKey> = self.failing_of(session).into_iter().filter(wanted).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flakewise_model::Phase;
-use flakewise_runner::{FreshOptions, Observation, RunnerError, Suite, TestKey};
+use flakewise_runner::{FreshOptions, NothingAgain, Observation, RunnerError, Suite, TestKey};
 
 use crate::{BaseTree, Change, Dependencies, Meeting, Progress, intersect};
 
@@ -76,7 +76,7 @@ pub fn meetings(
             found.extend(tests.iter().map(|test| (suite.name(*test).to_owned(), joint.clone())));
             continue;
         }
-        for (test, seen) in suite.observe_each(tests, &options)? {
+        for (test, seen) in suite.observe_each(tests, &options, &mut NothingAgain)? {
             found.push((suite.name(test).to_owned(), meeting(change, seen, path.clone())));
         }
     }
