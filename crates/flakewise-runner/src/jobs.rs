@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent, ToHost};
 
-use crate::execution::{Execution, ProcessCost, RunnerNotice, TestKey};
+use crate::execution::{Execution, ProcessCost, Relocation, RunnerNotice, TestKey};
 use crate::state::Seen;
 use crate::suite::{Director, NothingAgain, Suite, TICK};
 use crate::{RunnerError, processes};
@@ -69,6 +69,8 @@ pub(crate) struct JobState {
     pub(crate) patient: bool,
     /// What went wrong before the test could run.
     pub(crate) trouble: Option<String>,
+    /// Set if it runs in a copy of the project.
+    pub(crate) relocation: Option<Relocation>,
 }
 
 /// How a job's process ended.
