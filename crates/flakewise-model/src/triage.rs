@@ -441,6 +441,16 @@ pub enum Touch {
     Opened,
     /// It looked for the file, which was removed or added.
     LookedFor,
+    /// Its runner is configured by the file. These keys changed that act on
+    /// tests, or may; none if it is not known which.
+    Configured(Vec<String>),
+}
+
+impl Touch {
+    /// Whether it is only that its runner is configured by the file.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Configured(_))
+    }
 }
 
 /// Failures with one cause, as far as can be seen from outside.

@@ -13,7 +13,7 @@ use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job};
 
 use crate::RunnerError;
-use crate::execution::{Execution, Observation, TestKey};
+use crate::execution::{Execution, Observation, Relocation, TestKey};
 use crate::jobs::JobState;
 use crate::suite::{Director, NothingAgain, Suite};
 use crate::trail;
@@ -306,6 +306,7 @@ impl Suite {
             self.folder.variables("fresh", job, "", old).into_iter().collect();
         let mut folder = PathBuf::from(&hello.cwd);
         if let Some(map) = elsewhere {
+            state.relocation = Relocation::new(&folder, map);
             folder = map(&folder);
             // Where the suite found modules in the project, this process finds
             // those of the copy first.

@@ -97,9 +97,9 @@ impl Facts<'_> {
     /// loading is enough.
     fn executes_change(&self) -> bool {
         let Some(Meeting::Touches(files)) = self.meeting else { return false };
-        files.iter().any(|file| match file.touch {
+        files.iter().any(|file| match &file.touch {
             Touch::Executed(_) => true,
-            _ => !self.lines_seen,
+            touch => !self.lines_seen && !touch.is_configuration(),
         })
     }
 
@@ -204,6 +204,9 @@ fn blame(facts: &Facts<'_>) -> Blame {
         Some(Meeting::Touches(files)) => {
             if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) {
                 Blame::Undecided(OpenQuestion::NotExecuted)
+            } else if facts.meeting.is_some_and(Meeting::only_configuration) && passed == 0 {
+                // Every test of the suite depends on it.
+                Blame::Undecided(OpenQuestion::BaseUnknown)
             } else {
                 Blame::Regression
             }
@@ -267,6 +270,7 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
         {
             LOADS
         }
+        Some(meeting) if meeting.only_configuration() => LOADS,
         Some(Meeting::Touches(_)) => EXECUTES,
         Some(Meeting::Unknown { .. }) | None => (1.0, 1.0),
     };

@@ -23,8 +23,8 @@ mod testing;
 mod triage;
 mod watch;
 
-pub use base::BaseTree;
-pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
+pub use base::{BaseTree, same_failure};
+pub use change::{Change, ChangeKind, ChangedFile, ChangedKey, KeyChanges, KeyEffect, LineRange, Shape};
 pub use churn::{Churn, WINDOW};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;

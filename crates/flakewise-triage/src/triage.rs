@@ -19,7 +19,7 @@ use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
 use crate::policy::{Ending, Tolerance, exit, refusal};
 use crate::watch::{loaded_from, meeting, watching};
-use crate::{BaseTree, Change, Meeting};
+use crate::{BaseTree, Change, Meeting, same_failure};
 
 /// How often a test is tried at the base before it is called broken there.
 const BASE_TRIES: u32 = 2;
@@ -93,22 +93,6 @@ pub struct SeenOn {
     pub first_failed: u64,
 }
 
-impl Meeting {
-    fn union(self, other: Self) -> Self {
-        if matches!(self, Self::Touches(_)) { self } else { other }
-    }
-    fn only_configuration(&self) -> bool {
-        false
-    }
-}
-impl Change {
-    fn lacks(&self, commits: &[(String, Option<String>)]) -> Vec<bool> {
-        commits.iter().map(|(commit, _)| *commit == self.base).collect()
-    }
-}
-fn same_failure(here: &flakewise_model::Failure, base: &flakewise_model::Failure) -> bool {
-    here.kind == base.kind
-}
 // STUB-END
 
 /// What is remembered of earlier runs.

@@ -287,17 +287,20 @@ struct TouchedSummary<'a> {
     path: &'a str,
     touch: &'static str,
     lines: Option<&'a [u32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<&'a [String]>,
 }
 
 impl<'a> From<&'a TouchedFile> for TouchedSummary<'a> {
     fn from(file: &'a TouchedFile) -> Self {
-        let (touch, lines) = match &file.touch {
-            Touch::Executed(lines) => ("executed", Some(&**lines)),
-            Touch::Loaded => ("loaded", None),
-            Touch::Opened => ("opened", None),
-            Touch::LookedFor => ("looked-for", None),
+        let (touch, lines, keys) = match &file.touch {
+            Touch::Executed(lines) => ("executed", Some(&**lines), None),
+            Touch::Loaded => ("loaded", None, None),
+            Touch::Opened => ("opened", None, None),
+            Touch::LookedFor => ("looked-for", None, None),
+            Touch::Configured(keys) => ("configured", None, Some(&**keys)),
         };
-        Self { path: &file.path, touch, lines }
+        Self { path: &file.path, touch, lines, keys }
     }
 }
 

@@ -333,6 +333,14 @@ fn touched(file: &TouchedFile) -> String {
         Touch::Loaded => format!("loads {path}"),
         Touch::Opened => format!("opens {path}"),
         Touch::LookedFor => format!("looks for {path}"),
+        Touch::Configured(keys) => match keys.as_slice() {
+            [] => format!("is configured by {path}"),
+            [key] => format!("is configured by {} in {path}", literal(key)),
+            [key, rest @ ..] => {
+                let keys = plural(rest.len() as u64, "other key", "other keys");
+                format!("is configured by {} and {keys} in {path}", literal(key))
+            }
+        },
     }
 }
 
