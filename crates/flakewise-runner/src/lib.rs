@@ -18,12 +18,15 @@ mod agent;
 mod command;
 mod error;
 mod execution;
+mod facts;
 mod fresh;
 mod guard;
 mod hub;
 mod jobs;
 mod measure;
+mod plain;
 mod processes;
+mod shell;
 mod state;
 mod suite;
 mod sys;
@@ -35,9 +38,12 @@ pub use error::RunnerError;
 pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SuiteRun, TestKey, Versions,
 };
+pub use facts::{SessionFacts, Typed};
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
 pub use guard::guard;
 pub use jobs::Forks;
 pub use measure::{CoveredFile, Measured};
+pub use plain::OrderPlugins;
+pub use shell::{LineEnd, run_line};
 pub use state::{SeenChange, StateRun};
 pub use suite::{Director, NothingAgain, Suite, SuiteOptions};

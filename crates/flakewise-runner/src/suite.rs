@@ -116,7 +116,7 @@ pub(crate) struct Session {
     pub(crate) forks: bool,
     pub(crate) seeds: BTreeMap<String, String>,
     /// What the command line names to be run.
-    named: Vec<String>,
+    pub(crate) named: Vec<String>,
     /// Whether the suite may not be continued: it ended, or somebody wished so.
     pub(crate) over: bool,
     /// How many processes were made for it.
@@ -351,46 +351,6 @@ impl Suite {
     /// A session's command line.
     pub fn command_line(&self, session: u32) -> &[String] {
         &self.sessions[session as usize].hello.argv
-    }
-
-    /// The command as somebody would type it to run tests of their own choice in
-    /// the order they are named: without what it names, and without plugins that
-    /// shuffle.
-    pub fn plain_command(&self, session: u32, given: &[String]) -> Vec<String> {
-        let session = &self.sessions[session as usize];
-        let mut words = if self.run.direct { given.to_vec() } else { session.hello.argv.clone() };
-        for named in session.named.iter().rev() {
-            if let Some(place) = words.iter().rposition(|word| word == named) {
-                words.remove(place);
-            }
-        }
-        for (seed, plugin) in [("randomly_seed", "no:randomly"), ("random_order_seed", "no:random_order")] {
-            if session.seeds.contains_key(seed) {
-                words.extend(["-p".to_owned(), plugin.to_owned()]);
-            }
-        }
-        words
-    }
-
-    /// A test as it is named on the command line, in the folder it was given in.
-    pub fn argument(&self, test: TestKey) -> String {
-        let session = &self.sessions[test.session as usize];
-        let name = self.name(test);
-        let (root, folder) = (Path::new(&session.root), Path::new(&session.hello.cwd));
-        if root == folder || session.root.is_empty() {
-            return name.to_owned();
-        }
-        if let Ok(above) = root.strip_prefix(folder) {
-            return above.join(name).to_string_lossy().into_owned();
-        }
-        if let Ok(below) = folder.strip_prefix(root) {
-            if let Some(rest) = Path::new(name).strip_prefix(below).ok().and_then(Path::to_str) {
-                return rest.to_owned();
-            }
-            let up: PathBuf = below.components().map(|_| "..").collect();
-            return up.join(name).to_string_lossy().into_owned();
-        }
-        root.join(name).to_string_lossy().into_owned()
     }
 
     /// Whether tests of a session can be run in forks.

@@ -96,7 +96,7 @@ mod tests {
             attempts: vec![attempt],
             costs: Vec::new(),
             incident: 0,
-            reproduce: String::new(),
+            reproduce: flakewise_model::Reproduction::default(),
         }
     }
 

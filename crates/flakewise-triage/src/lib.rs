@@ -17,6 +17,7 @@ mod exit;
 mod git;
 mod judge;
 mod ladder;
+mod reproduce;
 #[cfg(test)]
 mod testing;
 mod triage;
@@ -28,5 +29,6 @@ pub use churn::{Churn, WINDOW};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use flakewise_runner::Versions;
+pub use reproduce::{Trial, try_lines};
 pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, triage};
 pub use watch::meetings;

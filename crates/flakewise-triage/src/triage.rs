@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, FindingKind,
-    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId, shell_word,
+    Fingerprint, Incident, Notice, Outcome, Phase, Reproduction, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
-    Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey, Versions,
+    Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey, Typed, Versions,
 };
 
 use crate::exit::exit;
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts, HashSeedFacts};
 use crate::ladder::Ladder;
+use crate::reproduce::{Manner, Trial, reproduction};
 use crate::watch::{loaded_from, meeting, watching};
 use crate::{BaseTree, Change, Meeting};
 
@@ -122,6 +123,8 @@ pub struct Triaged {
     /// Every attempt at the base. Their run is that of the others; it is for
     /// the caller to give them one of their own.
     pub base_attempts: Vec<Attempt>,
+    /// Lines that reproduce failures and are to be tried once the suite is over.
+    pub trials: Vec<Trial>,
 }
 
 /// What a run is judged with.
@@ -163,7 +166,8 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     }
     let triage_time = began.elapsed().saturating_sub(suite_time);
     let (attempts, base_attempts) = climb.all_attempts();
-    Ok(Triaged { report: climb.report(&suite_run, suite_time, triage_time), attempts, base_attempts })
+    let (report, trials) = climb.report(&suite_run, suite_time, triage_time);
+    Ok(Triaged { report, attempts, base_attempts, trials })
 }
 
 struct Climb<'a, 'b> {
@@ -364,7 +368,12 @@ impl Climb<'_, '_> {
         (self.context.progress)(Progress::Separate { phase, name, place, of });
     }
 
-    fn report(mut self, suite_run: &SuiteRun, suite_time: Duration, triage_time: Duration) -> RunReport {
+    fn report(
+        mut self,
+        suite_run: &SuiteRun,
+        suite_time: Duration,
+        triage_time: Duration,
+    ) -> (RunReport, Vec<Trial>) {
         (self.context.progress)(Progress::History);
         let tests: Vec<TestKey> = self.ladder.failing().keys().copied().collect();
         let asked: Vec<_> = tests
@@ -382,6 +391,7 @@ impl Climb<'_, '_> {
             .enumerate()
             .map(|(place, test)| self.failure(*test, gate, past.get(place).copied()))
             .collect();
+        let trials = self.reproductions(&tests, &mut failures);
         failures.sort_by_key(|failure| (rank(&failure.verdict.blame), failure.name.clone()));
         let incidents = incidents(&mut failures);
         let lost: Vec<String> =
@@ -414,7 +424,7 @@ impl Climb<'_, '_> {
                 warning: false,
             });
         }
-        RunReport {
+        let report = RunReport {
             run: Arc::clone(&self.run),
             command: self.context.command.clone(),
             seed: self.context.settings.seed,
@@ -435,7 +445,8 @@ impl Climb<'_, '_> {
             notices,
             suite_time,
             triage_time,
-        }
+        };
+        (report, trials)
     }
 
     fn failure(&self, test: TestKey, gate: Option<(u64, u64)>, past: Option<Past>) -> TestFailure {
@@ -472,7 +483,7 @@ impl Climb<'_, '_> {
             id: FindingId::of(FindingKind::FailedInRun, &id),
             name: self.suite.name(test).to_owned(),
             place: executions.iter().find_map(|one| one.place.as_ref()).map(|place| self.in_project(place)),
-            reproduce: self.reproduce(test, &verdict.blame),
+            reproduce: Reproduction::default(),
             verdict,
             attempts: self.attempts(&id, executions),
             costs: costs(executions),
@@ -508,32 +519,25 @@ impl Climb<'_, '_> {
         all.partition(|attempt| attempt.phase != Phase::Base)
     }
 
-    /// A command that runs the test as it failed.
-    fn reproduce(&self, test: TestKey, blame: &Blame) -> String {
-        use flakewise_model::FlakyKind;
-        let argv = self.suite.command_line(test.session);
-        let mut words = vec![format!("PYTHONHASHSEED={}", self.suite.hash_seed())];
-        let alone = !matches!(
-            blame,
-            Blame::Flaky(FlakyKind::StateDependent | FlakyKind::Bursty | FlakyKind::ProcessDependent)
-        );
-        if alone {
-            // Alone, in the way the suite was started.
-            let is_module = argv.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "pytest");
-            words.push(if is_module { "python -m pytest" } else { "pytest" }.to_owned());
-            words.push(shell_word(self.suite.name(test)));
-        } else {
-            // With everything that ran before it.
-            words.extend(self.context.command.iter().map(|word| shell_word(word)));
+    /// How to make each of these tests fail again, and what of that to try.
+    fn reproductions(&self, tests: &[TestKey], failures: &mut [TestFailure]) -> Vec<Trial> {
+        let typed = Typed::here(&self.context.command);
+        let mut trials = Vec::new();
+        for (test, failure) in tests.iter().zip(failures) {
+            let executions = &self.ladder.failing()[test];
+            let (reproduction, trial) = reproduction(
+                &self.suite.session_facts(test.session),
+                &typed,
+                failure.id.clone(),
+                &failure.name,
+                Manner::of(&failure.verdict.blame, executions),
+                executions,
+                self.suite.test_timeout(),
+            );
+            failure.reproduce = reproduction;
+            trials.extend(trial);
         }
-        for (option, value) in self.suite.seeds(test.session) {
-            match option.as_str() {
-                "randomly_seed" => words.push(format!("--randomly-seed={value}")),
-                "random_order_seed" => words.push(format!("--random-order-seed={value}")),
-                _ => {}
-            }
-        }
-        words.join(" ")
+        trials
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Proof, RunReport, TestFailure, Touch, TouchedFile,
+    Proof, RunReport, Tally, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -145,6 +145,7 @@ struct TestFailureSummary<'a> {
     attempts: Vec<AttemptSummary<'a>>,
     incident: usize,
     reproduce: &'a str,
+    reproduce_tried: Option<TriedSummary>,
 }
 
 impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
@@ -158,8 +159,22 @@ impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
             evidence: failure.verdict.proofs.iter().map(ProofSummary::from).collect(),
             attempts: attempts(failure),
             incident: failure.incident,
-            reproduce: &failure.reproduce,
+            reproduce: &failure.reproduce.command,
+            reproduce_tried: failure.reproduce.tried.map(TriedSummary::from),
         }
+    }
+}
+
+/// How often a command failed of how often it was run.
+#[derive(Serialize)]
+struct TriedSummary {
+    failed: u64,
+    runs: u64,
+}
+
+impl From<Tally> for TriedSummary {
+    fn from(tally: Tally) -> Self {
+        Self { failed: tally.failed, runs: tally.runs() }
     }
 }
 
