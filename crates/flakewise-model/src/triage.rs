@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Attempt, FindingId, Outcome, Phase, Probability, Run, TestId};
+use crate::{Attempt, FindingId, Outcome, Phase, Probability, Reproduction, Run, TestId};
 
 /// Everything there is to say about one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub struct TestFailure {
     /// Its place in [`RunReport::incidents`].
     pub incident: usize,
     /// A command that runs it again under the conditions in which it failed.
-    pub reproduce: String,
+    pub reproduce: Reproduction,
     /// Why it is not tolerated; none if it is, or if nothing is to be.
     pub refusal: Option<Refusal>,
 }

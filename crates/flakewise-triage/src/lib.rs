@@ -18,6 +18,7 @@ mod judge;
 mod kind;
 mod ladder;
 mod policy;
+mod reproduce;
 #[cfg(test)]
 mod testing;
 mod triage;
@@ -30,5 +31,6 @@ pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use flakewise_runner::Versions;
 pub use policy::Tolerance;
+pub use reproduce::{Trial, try_lines};
 pub use triage::{Context, Memory, NoMemory, Past, Progress, SeenOn, TriageSettings, Triaged, triage};
 pub use watch::meetings;

@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, FindingKind, Fingerprint,
-    Incident, Notice, Outcome, Phase, Refusal, Run, RunReport, TestFailure, TestId, shell_word,
+    Incident, Notice, Outcome, Phase, Refusal, Reproduction, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
-    Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Versions,
+    Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Typed, Versions,
 };
 
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts};
 use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
 use crate::policy::{Ending, Tolerance, exit, refusal};
+use crate::reproduce::{Manner, Trial, reproduction};
 use crate::watch::{loaded_from, meeting, watching};
 use crate::{BaseTree, Change, Meeting, same_failure};
 
@@ -157,6 +158,8 @@ pub struct Triaged {
     /// Every attempt at the base. Their run is that of the others; it is for
     /// the caller to give them one of their own.
     pub base_attempts: Vec<Attempt>,
+    /// Lines that reproduce failures and are to be tried once the suite is over.
+    pub trials: Vec<Trial>,
 }
 
 /// What a run is judged with.
@@ -193,7 +196,8 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     climb.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
     let (attempts, base_attempts) = climb.all_attempts();
-    Ok(Triaged { report: climb.report(&suite_run, suite_time, triage_time), attempts, base_attempts })
+    let (report, trials) = climb.report(&suite_run, suite_time, triage_time);
+    Ok(Triaged { report, attempts, base_attempts, trials })
 }
 
 struct Climb<'a, 'b> {
@@ -722,11 +726,17 @@ impl<'a, 'b> Climb<'a, 'b> {
         (self.context.progress)(Progress::Separate { phase, name, place, of });
     }
 
-    fn report(mut self, suite_run: &SuiteRun, suite_time: Duration, triage_time: Duration) -> RunReport {
+    fn report(
+        mut self,
+        suite_run: &SuiteRun,
+        suite_time: Duration,
+        triage_time: Duration,
+    ) -> (RunReport, Vec<Trial>) {
         let run = self.run();
         let tests = self.failing_of(None);
         let failed = tests.len() as u64;
         let mut failures: Vec<TestFailure> = tests.iter().map(|test| self.failure(*test, &run)).collect();
+        let trials = self.reproductions(&tests, &mut failures);
         failures.sort_by_key(|failure| (rank(&failure.verdict), failure.name.clone()));
         let incidents = incidents(&mut failures);
         let lost: Vec<String> =
@@ -774,7 +784,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             };
             notices.extend(text.map(|text| Notice { text, warning: false }));
         }
-        RunReport {
+        let report = RunReport {
             run,
             command: self.context.command.clone(),
             seed: self.context.settings.seed,
@@ -795,7 +805,8 @@ impl<'a, 'b> Climb<'a, 'b> {
             notices,
             suite_time,
             triage_time,
-        }
+        };
+        (report, trials)
     }
 
     /// A plug-in of a pytest that died: what it would have said is unknown.
@@ -849,7 +860,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             id: FindingId::of(FindingKind::FailedInRun, &id),
             name: self.suite.name(test).to_owned(),
             place: executions.iter().find_map(|one| one.place.as_ref()).map(|place| self.in_project(place)),
-            reproduce: self.reproduce(test, &verdict.blame),
+            reproduce: Reproduction::default(),
             verdict,
             refusal,
             attempts: attempts(&id, run, executions),
@@ -883,37 +894,25 @@ impl<'a, 'b> Climb<'a, 'b> {
         all.partition(|attempt| attempt.phase != Phase::Base)
     }
 
-    /// A command that runs the test as it failed.
-    fn reproduce(&self, test: TestKey, blame: &Blame) -> String {
-        use flakewise_model::FlakyKind;
-        let argv = self.suite.command_line(test.session);
-        let mut words = vec![format!("PYTHONHASHSEED={}", self.suite.hash_seed())];
-        let alone = !matches!(
-            blame,
-            Blame::Flaky(
-                FlakyKind::StateDependent
-                    | FlakyKind::Bursty
-                    | FlakyKind::ProcessDependent
-                    | FlakyKind::Undecided
-            )
-        );
-        if alone {
-            // Alone, in the way the suite was started.
-            let is_module = argv.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "pytest");
-            words.push(if is_module { "python -m pytest" } else { "pytest" }.to_owned());
-            words.push(shell_word(self.suite.name(test)));
-        } else {
-            // With everything that ran before it.
-            words.extend(self.context.command.iter().map(|word| shell_word(word)));
+    /// How to make each of these tests fail again, and what of that to try.
+    fn reproductions(&self, tests: &[TestKey], failures: &mut [TestFailure]) -> Vec<Trial> {
+        let typed = Typed::here(&self.context.command);
+        let mut trials = Vec::new();
+        for (test, failure) in tests.iter().zip(failures) {
+            let executions = &self.ladder.failing()[test];
+            let (reproduction, trial) = reproduction(
+                &self.suite.session_facts(test.session),
+                &typed,
+                failure.id.clone(),
+                &failure.name,
+                Manner::of(&failure.verdict.blame, executions),
+                executions,
+                self.suite.test_timeout(),
+            );
+            failure.reproduce = reproduction;
+            trials.extend(trial);
         }
-        for (option, value) in self.suite.seeds(test.session) {
-            match option.as_str() {
-                "randomly_seed" => words.push(format!("--randomly-seed={value}")),
-                "random_order_seed" => words.push(format!("--random-order-seed={value}")),
-                _ => {}
-            }
-        }
-        words.join(" ")
+        trials
     }
 }
 

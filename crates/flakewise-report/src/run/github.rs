@@ -50,7 +50,8 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
         lines.extend(names(block.members.iter().map(|failure| words::name(failure))));
     }
     lines.push(format!("next: {}", block.next()));
-    lines.push(format!("reproduce: {}", clean(&speaker.reproduce)));
+    let tried = words::tried(&speaker.reproduce);
+    lines.push(format!("reproduce{tried}: {}", clean(&speaker.reproduce.command)));
     command(level, &properties, &lines.join("\n"))
 }
 

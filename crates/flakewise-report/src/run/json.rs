@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Probability, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Refusal, RunReport, Tally, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -154,6 +154,7 @@ struct TestFailureSummary<'a> {
     incident: usize,
     reproduce: &'a str,
     refusal: Option<&'static str>,
+    reproduce_tried: Option<TriedSummary>,
 }
 
 impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
@@ -167,9 +168,23 @@ impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
             evidence: failure.verdict.proofs.iter().map(ProofSummary::from).collect(),
             attempts: attempts(failure),
             incident: failure.incident,
-            reproduce: &failure.reproduce,
+            reproduce: &failure.reproduce.command,
+            reproduce_tried: failure.reproduce.tried.map(TriedSummary::from),
             refusal: failure.refusal.map(Refusal::name),
         }
+    }
+}
+
+/// How often a command failed of how often it was run.
+#[derive(Serialize)]
+struct TriedSummary {
+    failed: u64,
+    runs: u64,
+}
+
+impl From<Tally> for TriedSummary {
+    fn from(tally: Tally) -> Self {
+        Self { failed: tally.failed, runs: tally.runs() }
     }
 }
 

@@ -116,9 +116,9 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
         let _ = write_names(&mut out, block.members.iter().map(|failure| code(&words::name(failure))));
     }
     out.push_str(&format!("Next: {}\n\n", prose(&block.next())));
-    let command = clean(&speaker.reproduce);
+    let command = clean(&speaker.reproduce.command);
     if command.chars().nth(COMMAND).is_none() {
-        out.push_str(&format!("Reproduce: {}\n\n", code(&command)));
+        out.push_str(&format!("Reproduce{}: {}\n\n", words::tried(&speaker.reproduce), code(&command)));
     }
     out.push_str("</details>\n\n");
     out

@@ -5,7 +5,7 @@
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile,
 };
 
 use crate::words::{clean, count, cut, duration, failure_line, number, plural, short_commit, times};
@@ -16,6 +16,12 @@ const FILES: usize = 3;
 const RANGES: usize = 3;
 /// The longest name of a test or a file, in characters.
 const NAME: usize = 200;
+
+/// ` (failed 1 of 1)`, if the command was run.
+pub(super) fn tried(reproduction: &Reproduction) -> String {
+    let tried = |tally: Tally| format!(" (failed {} of {})", number(tally.failed), number(tally.runs()));
+    reproduction.tried.map(tried).unwrap_or_default()
+}
 
 /// A verdict in capitals.
 pub(super) fn label(verdict: &FailureVerdict) -> &'static str {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use flakewise_model::{
     Attempt, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, Failure, FailureVerdict,
     FindingId, FindingKind, Fingerprint, FlakyKind, Incident, Notice, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Run, RunId, RunReport, TestFailure, TestId, Timestamp, Touch, TouchedFile, Variant,
+    Probability, Proof, Reproduction, Run, RunId, RunReport, Tally, TestFailure, TestId, Timestamp, Touch,
+    TouchedFile, Variant,
 };
 
 pub(crate) const BASE: &str = "4be1c2d3a5f60718293a4b5c6d7e8f9001122334";
@@ -125,7 +126,10 @@ impl Builder {
         report.exit = BuildExit { runner: Some(1), code: 1, reason: ExitReason::Runner };
         report.failures.push(TestFailure {
             id: FindingId::of(FindingKind::FailedInRun, &test),
-            reproduce: format!("flakewise reproduce {}", FindingId::of(FindingKind::FailedInRun, &test)),
+            reproduce: Reproduction {
+                command: format!("flakewise reproduce {}", FindingId::of(FindingKind::FailedInRun, &test)),
+                tried: (blame == Blame::Regression).then_some(Tally { passed: 0, failed: 1 }),
+            },
             test,
             name: name.to_owned(),
             place: (!module.is_empty()).then(|| (module.to_owned(), 17)),
@@ -396,7 +400,7 @@ pub(crate) fn hostile() -> RunReport {
         .build();
     for failure in &mut report.failures {
         failure.place = Some((attack.into(), 0));
-        failure.reproduce = attack.into();
+        failure.reproduce.command = attack.into();
     }
     report.lost = vec![attack.into()];
     report.notices =
@@ -422,7 +426,7 @@ pub(crate) fn huge() -> RunReport {
     }
     let mut report = builder.build();
     for failure in &mut report.failures {
-        failure.reproduce.push_str(&long);
+        failure.reproduce.command.push_str(&long);
     }
     report.lost = vec![long.clone(); 1_000];
     report.notices = vec![Notice { text: long, warning: true }; 1_000];
