@@ -1,5 +1,6 @@
 //! What is known of one execution, and of a suite.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -226,7 +227,19 @@ pub(crate) fn outcome(ending: TestEnding) -> Outcome {
 }
 
 pub(crate) fn failure(message: &TestFailureMessage) -> Failure {
-    Failure::new(message.kind.as_deref(), &message.message, &message.trace)
+    Failure::new(message.kind.as_deref(), &message.message, &without_agent(&message.trace))
+}
+
+/// A stack trace without frames of the agent. It stands between pytest and a
+/// test that is run again, and `--tb=native` shows it; the failure is the same
+/// as at first.
+fn without_agent(trace: &str) -> Cow<'_, str> {
+    const AGENT: &str = "/flakewise_agent/";
+    if !trace.contains(AGENT) {
+        return Cow::Borrowed(trace);
+    }
+    let others = trace.split_inclusive('\n').filter(|line| !line.contains(AGENT));
+    Cow::Owned(others.collect())
 }
 
 /// Where a copy of the project is, and what it is a copy of. A failure in a copy
@@ -288,6 +301,18 @@ mod tests {
             line: Some(3),
             ..TestFailureMessage::default()
         }
+    }
+
+    #[test]
+    fn a_failure_is_the_same_with_the_agent_in_between() {
+        let first = failing_in("/home/u/shop");
+        let frame = "  File \"/tmp/flakewise-1-x/agent/flakewise_agent/plugin.py\", line 506, in unseen\n    return call()\n";
+        let again = TestFailureMessage {
+            trace: first.trace.replace("  File", &format!("{frame}  File")),
+            ..first.clone()
+        };
+        assert_ne!(first.trace, again.trace);
+        assert_eq!(failure(&first), failure(&again));
     }
 
     #[test]
