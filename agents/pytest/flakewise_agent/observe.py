@@ -18,21 +18,58 @@ PASSING = ("os", "posixpath", "genericpath", "glob", "pathlib", "pathlib._local"
 #: Packages that look around for their own purposes: how tests are found and
 #: modules are imported says nothing about the test. What comes of it does: it
 #: is loaded.
+#: Modules through which a file is opened on behalf of somebody else.
+OPENING = PASSING + ("codecs", "configparser", "io", "tokenize")
 MACHINERY = ("_pytest", "pluggy", "importlib", "_frozen_importlib_external", "_frozen_importlib", "zipimport")
+
+
+#: Packages that read a configuration file for their own settings only. Which of
+#: its keys changed tells whether that matters.
+READERS = ("_pytest", "iniconfig", "coverage", "pytest_cov", "pytest_env")
+#: How the names of configuration files end.
+CONFIGURATION = (".ini", ".toml", ".cfg", ".coveragerc")
+#: How many addresses are told.
+ADDRESSES = 16
 
 
 def is_machinery():
     """Whether the caller's caller is the runner or the import system."""
+    return caller(PASSING) in MACHINERY
+
+
+def caller(passing):
+    """The package on whose behalf something happens."""
     try:
         frame = _frame(1)
         while frame is not None:
             name = frame.f_globals.get("__name__") or ""
-            if name not in PASSING and not name.startswith("flakewise_agent"):
-                return name.split(".")[0] in MACHINERY
+            if name not in passing and not name.startswith("flakewise_agent"):
+                return name.split(".")[0]
             frame = frame.f_back
     except ValueError:
         pass
+    return ""
+
+
+def is_ours():
+    """Whether it is the agent's own connection that is opened."""
+    frame = _frame(1)
+    while frame is not None:
+        if frame.f_globals is wire.__dict__:
+            return True
+        frame = frame.f_back
     return False
+
+
+def worded(address):
+    """An address for people: `127.0.0.1:5432`, or the path of a socket."""
+    if isinstance(address, tuple) and len(address) >= 2:
+        return "%s:%s" % address[:2]
+    return address.decode("utf-8", "replace") if isinstance(address, bytes) else str(address)
+
+
+#: What a trail tells of.
+KINDS = ("opened", "configured", "loaded", "listed", "looked_for", "imports", "hidden", "connected")
 
 
 class Trail:
@@ -69,7 +106,7 @@ class Trail:
 class Observer:
     def __init__(self, trail, changed):
         self.trail = Trail(trail)
-        self.seen = {kind: set() for kind in ("opened", "loaded", "listed", "looked_for", "imports", "hidden")}
+        self.seen = {kind: set() for kind in KINDS}
         self.changed = changed
         self.lines = set()
         self.files = {}
@@ -141,7 +178,7 @@ class Observer:
 
     def note(self, event, arguments):
         if event == "open":
-            self.add("opened", arguments[0])
+            self.add("configured" if self.is_configuration(arguments[0]) else "opened", arguments[0])
         elif event == "import":
             self.say("imports", str(arguments[0]))
             if arguments[1]:
@@ -156,6 +193,15 @@ class Observer:
             self.say("hidden", "it started a process (`%s`)" % wire.text(program(arguments), 80))
         elif event in ("os.fork", "os.forkpty", "pty.spawn"):
             self.say("hidden", "it forked")
+        elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+            # A message may go to where the socket is connected already.
+            if arguments[1] is not None and len(self.seen["connected"]) < ADDRESSES and not is_ours():
+                self.say("connected", wire.text(worded(arguments[1]), 120))
+
+    def is_configuration(self, file):
+        """Whether the runner reads a file as its configuration right now."""
+        path = None if isinstance(file, int) else self.path(file)
+        return path is not None and path.endswith(CONFIGURATION) and caller(OPENING) in READERS
 
     def watch_looking(self):
         # Before Python 3.11, pathlib keeps the functions for itself.
@@ -300,7 +346,7 @@ class Observer:
     def report(self, connection, config):
         self.note_loaded()
         if getattr(config, "inipath", None) is not None:
-            self.say("opened", str(config.inipath))
+            self.say("configured", str(config.inipath))
         connection.send({"t": "observed", "entries": self.trail.entries, "lines": self.can_see_lines})
 
 

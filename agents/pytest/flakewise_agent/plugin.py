@@ -172,6 +172,8 @@ class Agent:
         self.began = 0
         # As pytest counts them, to notice what others add.
         self.failed_reports = 0
+        # Whether pytest-xdist was set aside.
+        self.is_distributed = False
         # Whether fixtures of the session must outlive the last test.
         self.holds_session = False
 
@@ -201,6 +203,7 @@ class Agent:
             count = sum(int(times) if star and times.isdigit() else 1 for times, star, _ in counts)
             self.notice("pytest-xdist is set aside: the suite runs in one process instead of %d" % max(count, 1))
             option.dist, option.tx, option.numprocesses = "no", [], None
+            self.is_distributed = True
         if getattr(option, "looponfail", False):
             option.looponfail = False
 
@@ -665,12 +668,14 @@ class Main(Agent):
             self.connection.close()
 
     def seeds(self):
-        """Seeds other plugins drew, which a reproduction needs."""
+        """What other plugins drew or were told, and a reproduction must tell them."""
         seeds = {}
         for name in ("randomly_seed", "random_order_seed"):
             value = getattr(self.config.option, name, None)
             if value is not None:
                 seeds[name] = wire.text(value, 64)
+        if self.is_distributed:
+            seeds["numprocesses"] = "0"
         return seeds
 
     def fork_zygote(self):

@@ -138,7 +138,8 @@ def test_what_a_test_touches_is_told(project, host):
     (observed,) = fresh.all("observed")
     assert observed["entries"] == len(fresh.trail)
     opened, loaded, looked_for = told(fresh, "opened"), told(fresh, "loaded"), told(fresh, "looked_for")
-    assert {root + name for name in ("read.txt", "absent.txt", "pytest.ini")} <= opened
+    assert {root + name for name in ("read.txt", "absent.txt")} <= opened
+    assert root + "pytest.ini" in told(fresh, "configured") - opened and not told(fresh, "connected")
     assert {root + name for name in ("test_it.py", "conftest.py", "early.py", "late.py")} <= loaded
     asked = {os.path.basename(path) for path in looked_for}
     assert {"asked.txt", "asked_too.txt", "access.txt", "is_dir", "read_not.txt", "elsewhere.txt"} <= asked, asked
@@ -157,6 +158,57 @@ def test_what_a_test_touches_is_told(project, host):
     assert not fresh.all("observed")
     fresh = host.fresh("test_it.py::test_plain", arguments=project.options, observe=True)
     assert not {path for path in told(fresh, "listed") | told(fresh, "looked_for") if path.startswith(root)}
+
+
+def test_who_reads_a_configuration_file_is_told(project, host):
+    """pytest reads its own options only; a test may read anything."""
+    project.write("pyproject.toml", "[project]\nversion = '1'\n")
+    project.write("setup.cfg", "[metadata]\nversion = 1\n")
+    project.write(
+        "test_it.py",
+        """
+        import configparser, pathlib
+
+        def test_plain(): pass
+
+        def test_reads():
+            assert "version" in pathlib.Path("pyproject.toml").read_text()
+            assert configparser.ConfigParser().read("setup.cfg") == ["setup.cfg"]
+            open("pytest.ini").close()
+        """,
+    )
+    root = str(project.folder) + "/"
+    names = {root + name for name in ("pyproject.toml", "setup.cfg", "pytest.ini")}
+    fresh = host.fresh("test_it.py::test_plain", arguments=project.options, observe=True)
+    assert not names & told(fresh, "opened") and root + "pytest.ini" in told(fresh, "configured")
+    fresh = host.fresh("test_it.py::test_reads", arguments=project.options, observe=True)
+    assert host.ends(fresh) == [("test_reads", "passed")], host.failures("test_reads", fresh)
+    assert names <= told(fresh, "opened")
+
+
+def test_connections_are_told(project, host):
+    project.write(
+        "test_it.py",
+        """
+        import socket
+
+        def test_a():
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                socket.create_connection(server.getsockname()).close()
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                try:
+                    sender.sendto(b"x", "missing.sock")
+                except OSError:
+                    pass
+            one, other = socket.socketpair()
+            one.close(), other.close()
+        """,
+    )
+    fresh = host.fresh("test_it.py::test_a", arguments=project.options, observe=True)
+    assert host.ends(fresh) == [("test_a", "passed")], host.failures("test_a", fresh)
+    connected = sorted(told(fresh, "connected"))
+    assert len(connected) == 2 and connected[0].startswith("127.0.0.1:") and connected[1] == "missing.sock"
+    assert fresh.all("observed")[0]["entries"] == len(fresh.trail)
 
 
 def test_observation_survives_hostile_tests(project, host):

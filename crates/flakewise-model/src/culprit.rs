@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Notice, Probability, Run, SharedState, Tally, TestId};
+use crate::{Notice, PlainCommand, Probability, Run, SharedState, Tally, TestId};
 
 /// What makes a test end otherwise than alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +13,7 @@ pub struct CulpritReport {
     /// The command that runs the tests, as given.
     pub command: Vec<String>,
     /// The same without what it names to be run, so that tests can be added.
-    pub plain: Vec<String>,
+    pub plain: PlainCommand,
     /// The seed all randomness of ours came from.
     pub seed: u64,
     /// The test that was asked about.

@@ -15,6 +15,7 @@ mod fingerprint;
 mod hunt;
 mod outcome;
 mod past;
+mod plain_command;
 mod probability;
 mod reproduce;
 mod rows;
@@ -40,6 +41,7 @@ pub use hunt::{
 };
 pub use outcome::{Outcome, UnknownName};
 pub use past::{OutcomesAt, PastFailures, PastRuns, Tally};
+pub use plain_command::{PlainCommand, Reproduction};
 pub use probability::{Interval, Probability};
 pub use reproduce::{ReproduceReport, Way};
 pub use rows::{Rows, Value};

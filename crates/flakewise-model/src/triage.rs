@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Attempt, FindingId, Outcome, Phase, Probability, Run, TestId};
+use crate::{Attempt, FindingId, Outcome, Phase, Probability, Reproduction, Run, TestId};
 
 /// Everything there is to say about one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub struct TestFailure {
     /// Its place in [`RunReport::incidents`].
     pub incident: usize,
     /// A command that runs it again under the conditions in which it failed.
-    pub reproduce: String,
+    pub reproduce: Reproduction,
     /// Why it is not tolerated; none if it is, or if nothing is to be.
     pub refusal: Option<Refusal>,
 }
@@ -275,6 +275,9 @@ impl FlakyKind {
 pub enum OpenQuestion {
     /// So many tests failed that none was run again.
     TooManyFailures,
+    /// It depends on nothing that changed but its runner's configuration; whether
+    /// it passed before is unknown.
+    BaseUnknown,
     /// It depends on nothing that changed, and yet it passes at the base now.
     PassesAtBase,
     /// It fails always; what changed is unknown.
@@ -293,6 +296,7 @@ impl OpenQuestion {
     pub fn name(self) -> &'static str {
         match self {
             Self::TooManyFailures => "too-many-failures",
+            Self::BaseUnknown => "base-unknown",
             Self::PassesAtBase => "passes-at-base",
             Self::ChangeUnknown => "change-unknown",
             Self::DependenciesUnknown => "dependencies-unknown",
@@ -444,6 +448,16 @@ pub enum Touch {
     Opened,
     /// It looked for the file, which was removed or added.
     LookedFor,
+    /// Its runner is configured by the file. These keys changed that act on
+    /// tests, or may; none if it is not known which.
+    Configured(Vec<String>),
+}
+
+impl Touch {
+    /// Whether it is only that its runner is configured by the file.
+    pub fn is_configuration(&self) -> bool {
+        matches!(self, Self::Configured(_))
+    }
 }
 
 /// Failures with one cause, as far as can be seen from outside.

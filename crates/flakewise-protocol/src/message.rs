@@ -385,6 +385,8 @@ pub struct StateOrder {
 pub enum TrailEntry {
     /// A file it opened, or tried to.
     Opened(String),
+    /// A file that the runner or one of its tools read as its configuration.
+    Configured(String),
     /// The file of a module it has loaded.
     Loaded(String),
     /// A folder whose entries it read.
@@ -395,6 +397,8 @@ pub enum TrailEntry {
     Imports(String),
     /// Something that hides what it depends on, in words.
     Hidden(String),
+    /// An address it connected to by a socket.
+    Connected(String),
     /// A line of a changed file that it executed.
     Executed(String, u32),
     /// The last entry of a trail that ends in good order.

@@ -1,7 +1,8 @@
 //! What is known of one execution, and of a suite.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,6 +104,9 @@ pub struct Versions<'a> {
 pub struct Observation {
     /// Files it opened or tried to open.
     pub opened: BTreeSet<String>,
+    /// Files that the runner and its tools read as their configuration. What the
+    /// tests themselves open is not among them, unless they did both.
+    pub configured: BTreeSet<String>,
     /// Files of the modules it loaded.
     pub loaded: BTreeSet<String>,
     /// Folders whose entries it read.
@@ -120,6 +124,8 @@ pub struct Observation {
     pub complete: bool,
     /// Processes and the like, which hide what they depend on from the agent.
     pub hidden: BTreeSet<String>,
+    /// Where it connected to by sockets.
+    pub connected: BTreeSet<String>,
     /// Of the files the kernel was asked to watch, those that any process
     /// opened; none where the kernel could not watch.
     pub watched: Option<BTreeSet<String>>,
@@ -221,7 +227,55 @@ pub(crate) fn outcome(ending: TestEnding) -> Outcome {
 }
 
 pub(crate) fn failure(message: &TestFailureMessage) -> Failure {
-    Failure::new(message.kind.as_deref(), &message.message, &message.trace)
+    Failure::new(message.kind.as_deref(), &message.message, &without_agent(&message.trace))
+}
+
+/// A stack trace without frames of the agent. It stands between pytest and a
+/// test that is run again, and `--tb=native` shows it; the failure is the same
+/// as at first.
+fn without_agent(trace: &str) -> Cow<'_, str> {
+    const AGENT: &str = "/flakewise_agent/";
+    if !trace.contains(AGENT) {
+        return Cow::Borrowed(trace);
+    }
+    let others = trace.split_inclusive('\n').filter(|line| !line.contains(AGENT));
+    Cow::Owned(others.collect())
+}
+
+/// Where a copy of the project is, and what it is a copy of. A failure in a copy
+/// is described as it would be in the original: the same failure has the same
+/// fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Relocation {
+    copy: String,
+    original: String,
+}
+
+impl Relocation {
+    /// What `map` does to a folder of the project. None if it stays where it
+    /// is, or if its name is not text.
+    pub(crate) fn new(folder: &Path, map: &dyn Fn(&Path) -> PathBuf) -> Option<Self> {
+        let (mut original, mut copy) = (folder.to_owned(), map(folder));
+        // The rest of the two is the same for all of the project.
+        while original != copy && original.file_name().is_some() && original.file_name() == copy.file_name() {
+            original.pop();
+            copy.pop();
+        }
+        let text = |path: PathBuf| path.to_str().map(|text| text.trim_end_matches('/').to_owned());
+        let (copy, original) = (text(copy)?, text(original)?);
+        (copy != original && !copy.is_empty()).then_some(Self { copy, original })
+    }
+
+    /// The same failure in the original.
+    pub(crate) fn undo(&self, message: &TestFailureMessage) -> TestFailureMessage {
+        let undo = |text: &str| text.replace(&self.copy, &self.original);
+        TestFailureMessage {
+            message: undo(&message.message),
+            trace: undo(&message.trace),
+            file: message.file.as_deref().map(undo),
+            ..message.clone()
+        }
+    }
 }
 
 pub(crate) fn place(message: &TestFailureMessage) -> Option<Place> {
@@ -232,6 +286,56 @@ pub(crate) fn place(message: &TestFailureMessage) -> Option<Place> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A failure as pytest shows it with `--tb=native`, in a project that is
+    /// here.
+    fn failing_in(root: &str) -> TestFailureMessage {
+        let file = format!("{root}/tests/test_a.py");
+        TestFailureMessage {
+            kind: Some("FileNotFoundError".to_owned()),
+            message: format!("FileNotFoundError: '{root}/data/prices.json'"),
+            trace: format!(
+                "Traceback (most recent call last):\n  File \"{file}\", line 3, in test_a\n    open(x)\n"
+            ),
+            file: Some(file),
+            line: Some(3),
+            ..TestFailureMessage::default()
+        }
+    }
+
+    #[test]
+    fn a_failure_is_the_same_with_the_agent_in_between() {
+        let first = failing_in("/home/u/shop");
+        let frame = "  File \"/tmp/flakewise-1-x/agent/flakewise_agent/plugin.py\", line 506, in unseen\n    return call()\n";
+        let again = TestFailureMessage {
+            trace: first.trace.replace("  File", &format!("{frame}  File")),
+            ..first.clone()
+        };
+        assert_ne!(first.trace, again.trace);
+        assert_eq!(failure(&first), failure(&again));
+    }
+
+    #[test]
+    fn a_failure_in_a_copy_is_the_failure_in_the_original() {
+        // Some of these look like folders of installed code, or have letters
+        // that no path is recognised by.
+        for root in
+            ["/home/u/shop", "/usr/src/shop", "/home/my user/shop", "/w/vendor/shop", "/shop", "/home/ü/shop"]
+        {
+            let map = |path: &Path| match path.strip_prefix(root) {
+                Ok(inside) => Path::new("/tmp/flakewise-base-x1/shop").join(inside),
+                Err(_) => path.to_owned(),
+            };
+            let here = failure(&failing_in(root));
+            let there = failing_in("/tmp/flakewise-base-x1/shop");
+            for folder in [root.to_owned(), format!("{root}/services/a")] {
+                let relocation = Relocation::new(Path::new(&folder), &map).expect("it moved");
+                assert_eq!(failure(&relocation.undo(&there)), here, "{root}");
+                assert_eq!(place(&relocation.undo(&there)), place(&failing_in(root)));
+            }
+            assert_eq!(Relocation::new(Path::new("/elsewhere"), &map), None);
+        }
+    }
 
     #[test]
     fn ids_are_those_of_the_report() {

@@ -13,7 +13,7 @@ use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job};
 
 use crate::RunnerError;
-use crate::execution::{Execution, Observation, TestKey};
+use crate::execution::{Execution, Observation, Relocation, TestKey};
 use crate::jobs::JobState;
 use crate::suite::{Director, NothingAgain, Suite};
 use crate::trail;
@@ -196,20 +196,22 @@ impl Suite {
         tests: &[TestKey],
         options: &FreshOptions<'_>,
     ) -> Result<Observation, RunnerError> {
-        let (state, trail) = self.observe_file(tests, options, false)?;
+        let (state, trail) = self.observe_file(tests, options, false, &mut NothingAgain)?;
         let together = trail::read(&trail, state.observed);
         let _ = std::fs::remove_file(&trail);
         Ok(together)
     }
 
     /// Watches what each of some tests of one file depends on: in a new process
-    /// that collects the file, each in a fork.
+    /// that collects the file, each in a fork. What happens in other sessions
+    /// meanwhile is told to a director.
     pub fn observe_each(
         &mut self,
         tests: &[TestKey],
         options: &FreshOptions<'_>,
+        director: &mut dyn Director,
     ) -> Result<Vec<(TestKey, Observation)>, RunnerError> {
-        let (state, trail) = self.observe_file(tests, options, true)?;
+        let (state, trail) = self.observe_file(tests, options, true, director)?;
         let parent = trail::read(&trail, state.observed);
         let _ = std::fs::remove_file(&trail);
         let mut found = Vec::new();
@@ -229,6 +231,7 @@ impl Suite {
         tests: &[TestKey],
         options: &FreshOptions<'_>,
         each: bool,
+        director: &mut dyn Director,
     ) -> Result<(JobState, PathBuf), RunnerError> {
         let trail = self.folder.trail();
         let Some(first) = tests.first() else { return Ok((JobState::default(), trail)) };
@@ -254,7 +257,7 @@ impl Suite {
             ..JobState::default()
         };
         let (job, _) = self.start_fresh(order, state, options.hash_seed, None)?;
-        self.finish_job(job, &mut NothingAgain)?;
+        self.finish_job(job, director)?;
         Ok((self.take_job(job), trail))
     }
 
@@ -303,6 +306,7 @@ impl Suite {
             self.folder.variables("fresh", job, "", old).into_iter().collect();
         let mut folder = PathBuf::from(&hello.cwd);
         if let Some(map) = elsewhere {
+            state.relocation = Relocation::new(&folder, map);
             folder = map(&folder);
             // Where the suite found modules in the project, this process finds
             // those of the copy first.

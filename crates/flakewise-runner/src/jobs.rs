@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use flakewise_model::Phase;
 use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent};
 
-use crate::execution::{Execution, ProcessCost, TestKey};
+use crate::execution::{Execution, ProcessCost, Relocation, TestKey};
 use crate::state::Seen;
 use crate::suite::{Director, NothingAgain, Suite};
 use crate::supervisor::TICK;
@@ -65,6 +65,8 @@ pub(crate) struct JobState {
     pub(crate) patient: bool,
     /// What went wrong before the test could run.
     pub(crate) trouble: Option<String>,
+    /// Set if it runs in a copy of the project.
+    pub(crate) relocation: Option<Relocation>,
 }
 
 /// How a job's process ended.

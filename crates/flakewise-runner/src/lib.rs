@@ -18,12 +18,15 @@ mod agent;
 mod command;
 mod error;
 mod execution;
+mod facts;
 mod fresh;
 mod guard;
 mod hub;
 mod jobs;
 mod measure;
+mod plain;
 mod processes;
+mod shell;
 mod state;
 mod suite;
 mod supervisor;
@@ -37,9 +40,12 @@ pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SessionEnd, SuiteRun, TestKey,
     Versions,
 };
+pub use facts::{SessionFacts, Typed};
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
 pub use guard::guard;
 pub use jobs::Forks;
 pub use measure::{CoveredFile, Measured};
+pub use plain::OrderPlugins;
+pub use shell::{LineEnd, run_line};
 pub use state::{SeenChange, StateRun};
 pub use suite::{Director, NothingAgain, Step, Suite, SuiteOptions};

@@ -357,47 +357,6 @@ impl Suite {
         &self.supervisor.sessions[session as usize].hello.argv
     }
 
-    /// The command as somebody would type it to run tests of their own choice in
-    /// the order they are named: without what it names, and without plugins that
-    /// shuffle.
-    pub fn plain_command(&self, session: u32, given: &[String]) -> Vec<String> {
-        let session = &self.supervisor.sessions[session as usize];
-        let mut words = if self.supervisor.run.direct { given.to_vec() } else { session.hello.argv.clone() };
-        let named = session.ready.as_ref().map_or(&[][..], |ready| &ready.named);
-        for named in named.iter().rev() {
-            if let Some(place) = words.iter().rposition(|word| word == named) {
-                words.remove(place);
-            }
-        }
-        for (seed, plugin) in [("randomly_seed", "no:randomly"), ("random_order_seed", "no:random_order")] {
-            if session.ready.as_ref().is_some_and(|ready| ready.seeds.contains_key(seed)) {
-                words.extend(["-p".to_owned(), plugin.to_owned()]);
-            }
-        }
-        words
-    }
-
-    /// A test as it is named on the command line, in the folder it was given in.
-    pub fn argument(&self, test: TestKey) -> String {
-        let session = &self.supervisor.sessions[test.session as usize];
-        let name = self.name(test);
-        let (root, folder) = (Path::new(session.root()), Path::new(&session.hello.cwd));
-        if root == folder || session.root().is_empty() {
-            return name.to_owned();
-        }
-        if let Ok(above) = root.strip_prefix(folder) {
-            return above.join(name).to_string_lossy().into_owned();
-        }
-        if let Ok(below) = folder.strip_prefix(root) {
-            if let Some(rest) = Path::new(name).strip_prefix(below).ok().and_then(Path::to_str) {
-                return rest.to_owned();
-            }
-            let up: PathBuf = below.components().map(|_| "..").collect();
-            return up.join(name).to_string_lossy().into_owned();
-        }
-        root.join(name).to_string_lossy().into_owned()
-    }
-
     /// Whether tests of a session can be run in forks.
     pub fn can_fork(&self, session: u32) -> bool {
         let session = &self.supervisor.sessions[session as usize];

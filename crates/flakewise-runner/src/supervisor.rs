@@ -546,6 +546,9 @@ impl Supervisor {
             }
             return None;
         }
+        let relocation = self.jobs.get(&peer.job).and_then(|job| job.relocation.as_ref());
+        let undone = relocation.zip(failure).map(|(relocation, message)| relocation.undo(message));
+        let failure = undone.as_ref().or(failure);
         Some(Execution {
             test: TestKey { session: peer.session, number },
             phase: execution::phase(current.phase),

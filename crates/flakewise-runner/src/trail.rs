@@ -23,11 +23,13 @@ pub(crate) fn read(path: &Path, told: Option<(u64, bool)>) -> Observation {
         count += 1;
         match entry {
             TrailEntry::Opened(path) => seen.opened.insert(path),
+            TrailEntry::Configured(path) => seen.configured.insert(path),
             TrailEntry::Loaded(path) => seen.loaded.insert(path),
             TrailEntry::Listed(path) => seen.listed.insert(path),
             TrailEntry::LookedFor(path) => seen.looked_for.insert(path),
             TrailEntry::Imports(name) => seen.imports.insert(name),
             TrailEntry::Hidden(reason) => seen.hidden.insert(reason),
+            TrailEntry::Connected(address) => seen.connected.insert(address),
             TrailEntry::Executed(path, line) => seen.executed.entry(path).or_default().insert(line),
             TrailEntry::Outcome(_) => std::mem::replace(&mut seen.complete, true),
         };
@@ -45,11 +47,13 @@ pub(crate) fn joined(parent: &Observation, own: Observation) -> Observation {
     }
     Observation {
         opened: join(&parent.opened, own.opened),
+        configured: join(&parent.configured, own.configured),
         loaded: join(&parent.loaded, own.loaded),
         listed: join(&parent.listed, own.listed),
         looked_for: join(&parent.looked_for, own.looked_for),
         imports: join(&parent.imports, own.imports),
         hidden: join(&parent.hidden, own.hidden),
+        connected: join(&parent.connected, own.connected),
         executed,
         lines_seen: parent.lines_seen,
         complete: parent.complete && own.complete,

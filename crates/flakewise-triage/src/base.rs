@@ -14,6 +14,7 @@
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
+use flakewise_model::Failure;
 use tempfile::TempDir;
 
 use crate::git::{Git, path_line};
@@ -150,6 +151,15 @@ impl Drop for BaseTree {
     }
 }
 
+/// Whether a test failed at the base as it fails here: by the same kind of error
+/// in the same place. A failure of another kind says nothing about the change;
+/// the base may merely lack what a build leaves beside the sources.
+pub fn same_failure(here: &Failure, base: &Failure) -> bool {
+    // A fingerprint names the place by files and functions, not by lines or
+    // folders; a failure without one is a skip.
+    here.kind == base.kind && here.fingerprint.is_some() && here.fingerprint == base.fingerprint
+}
+
 /// Submodules in the index, by path.
 fn submodules(git: &Git) -> Result<Vec<String>, ChangeError> {
     let listed = git.bytes(&["ls-files", "--stage", "-z"])?;
@@ -234,6 +244,27 @@ fn normalise(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_the_same_by_kind_and_place() {
+        let failing = |kind: &str, line: u32, message: &str| {
+            let trace = format!("E   {kind}: {message}\n\ntests/test_cart.py:{line}: {kind}");
+            Failure::new(Some(kind), message, &trace)
+        };
+        let here = failing("AssertionError", 12, "assert 4 == 3");
+        assert!(same_failure(&here, &here));
+        assert!(
+            same_failure(&here, &failing("AssertionError", 9, "assert 5 == 3")),
+            "lines and values shift"
+        );
+        let lacks = failing("ImportError", 1, "no module named shop._fast");
+        assert!(!same_failure(&here, &lacks) && !same_failure(&lacks, &here));
+        let elsewhere =
+            Failure::new(Some("AssertionError"), "assert 4 == 3", "tests/conftest.py:3: AssertionError");
+        assert!(!same_failure(&here, &elsewhere));
+        let skip = Failure::skip("no network");
+        assert!(!same_failure(&skip, &skip), "a skip is no failure");
+    }
 
     #[test]
     fn paths_are_compared_by_what_they_mean() {

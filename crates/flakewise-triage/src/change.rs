@@ -8,8 +8,10 @@
 //! Nothing here writes to the repository, its index included.
 
 mod files;
+pub(crate) mod keys;
 pub(crate) mod patch;
 mod target;
+mod without;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use flakewise_model::ChangeSummary;
 
 use crate::ChangeError;
 use crate::git::{Git, path_line};
+pub use keys::{ChangedKey, KeyChanges, KeyEffect};
 use target::{Base, Work};
 
 /// What changed since a base revision.
@@ -30,6 +33,9 @@ pub struct Change {
     pub base: String,
     /// How the base was found, for people: `merge base with origin/main`.
     pub found: String,
+    /// The branch the change is to go to, if the base is where it parted from
+    /// one: `main`, without the name of a remote.
+    pub target: Option<String>,
     /// What changed, by path; each path is there once.
     pub files: Vec<ChangedFile>,
     /// Whether uncommitted work is part of it, untracked files included.
@@ -57,6 +63,9 @@ pub struct ChangedFile {
     pub source: bool,
     /// The topmost folder that came or went with it, if one did.
     pub folder: Option<String>,
+    /// Which keys changed, if it is a configuration file that was modified and
+    /// can be read in both versions.
+    pub keys: Option<KeyChanges>,
 }
 
 /// What happened to a file. A rename is a removal and an addition.
@@ -118,16 +127,41 @@ impl Change {
         let modified = files::tracked(&git, &head)?;
         let untracked = files::untracked(&git)?;
         let work = Work { tracked: !modified.is_empty(), untracked: !untracked.is_empty() };
-        let Base { commit, found } = target::find(&git, &head, base, &ci, work)?;
+        let Base { commit, found, target } = target::find(&git, &head, base, &ci, work)?;
         let tracked = if commit == head { modified } else { files::tracked(&git, &commit)? };
         let uncommitted = work.tracked || work.untracked;
         let files = files::collect(&git, &root, &commit, tracked, untracked)?;
-        Ok(Some(Self { root, head, base: commit, found, files, uncommitted }))
+        Ok(Some(Self { root, head, base: commit, found, target, files, uncommitted }))
     }
 
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+
+    /// The entry of a file, which may be absolute or relative to the root; none
+    /// if it did not change.
+    pub fn file(&self, path: &Path) -> Option<&ChangedFile> {
+        let relative = |path: &Path| {
+            let inside = if path.is_absolute() { path.strip_prefix(&self.root).ok()? } else { path };
+            let text = inside.to_str()?;
+            let text = if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() };
+            self.files.iter().find(|file| file.path == text)
+        };
+        // It may be named through a symbolic link.
+        relative(path).or_else(|| relative(&self.root.join(path).canonicalize().ok()?))
+    }
+
+    /// Whether a test is new or changed: its file was added, or any of its
+    /// lines (both ends included) changed. Without lines, any change of the
+    /// file counts, and so it does where the lines that changed are not known.
+    pub fn changes_test(&self, file: &Path, lines: Option<(u32, u32)>) -> bool {
+        let Some(file) = self.file(file) else { return false };
+        let Some((first, last)) = lines else { return true };
+        file.kind != ChangeKind::Modified
+            || file.shape != Shape::File
+            || file.lines.is_empty()
+            || file.lines.iter().any(|range| range.first <= last && first <= range.last)
     }
 
     /// How many files have names that are not UTF-8.

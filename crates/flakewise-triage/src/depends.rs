@@ -11,11 +11,14 @@
 mod environment;
 mod paths;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use flakewise_model::{Touch, TouchedFile};
 
-use crate::{Change, ChangeKind, ChangedFile, Shape};
+use crate::change::keys::is_environment_by_key;
+use crate::{Change, ChangeKind, ChangedFile, KeyChanges, KeyEffect, Shape};
+use environment::Kind;
 use paths::{folders, installed, is_below, module, name, normalise, parent, source_of, tails};
 
 /// Files that pytest takes for its configuration, wherever they appear.
@@ -43,10 +46,16 @@ pub struct Dependencies {
     pub imports: BTreeSet<String>,
     /// The lines it executed, of changed files only.
     pub executed: BTreeMap<String, BTreeSet<u32>>,
-    /// Files the runner was configured by.
+    /// Files the runner was configured by. Those that the test opened too are
+    /// also among the opened ones.
     pub config: BTreeSet<String>,
     /// Why something could not be observed: "started a process (`git`)".
     pub hidden: Vec<String>,
+    /// Processes it started, even if the files they open were observed: "it
+    /// started a process (`java`)". They may run what was built earlier.
+    pub started: Vec<String>,
+    /// Addresses it connected to: "127.0.0.1:5432".
+    pub connected: Vec<String>,
 }
 
 /// How a test and a change meet.
@@ -66,6 +75,62 @@ pub enum Meeting {
     },
 }
 
+impl Meeting {
+    /// What two observations of one test say together. Each saw one execution,
+    /// and another may go another way: what either touched is touched, with the
+    /// surest touch of both, and only what both did not touch is not.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Touches(one), Self::Touches(other)) => Self::Touches(joined(one, other)),
+            (touches @ Self::Touches(_), _) | (_, touches @ Self::Touches(_)) => touches,
+            (unknown @ Self::Unknown { .. }, _) | (_, unknown @ Self::Unknown { .. }) => unknown,
+            (Self::Disjoint { dependencies: one }, Self::Disjoint { dependencies: other }) => {
+                Self::Disjoint { dependencies: one.max(other) }
+            }
+        }
+    }
+
+    /// Whether the test depends on the change, but only because its runner is
+    /// configured by what changed. That is the same for every test of the
+    /// suite and says little about this one: what it does at the base decides.
+    pub fn only_configuration(&self) -> bool {
+        matches!(self, Self::Touches(files) if files.iter().all(|file| file.touch.is_configuration()))
+    }
+}
+
+/// Files that either touched, each with the surest touch.
+fn joined(one: Vec<TouchedFile>, other: Vec<TouchedFile>) -> Vec<TouchedFile> {
+    let mut all: BTreeMap<String, Touch> = BTreeMap::new();
+    for TouchedFile { path, touch } in one.into_iter().chain(other) {
+        match all.entry(path) {
+            Entry::Vacant(entry) => drop(entry.insert(touch)),
+            Entry::Occupied(mut entry) => {
+                let known = entry.get_mut();
+                match (known, touch) {
+                    (Touch::Executed(known), Touch::Executed(more)) => merge(known, more),
+                    (Touch::Configured(known), Touch::Configured(more)) => merge(known, more),
+                    (known, touch) if rank(&touch) < rank(known) => *known = touch,
+                    _ => {}
+                }
+            }
+        }
+    }
+    sorted(all.into_iter().map(|(path, touch)| TouchedFile { path, touch }).collect())
+}
+
+fn merge<T: Ord>(known: &mut Vec<T>, more: Vec<T>) {
+    known.extend(more);
+    known.sort_unstable();
+    known.dedup();
+}
+
+/// The surest first.
+fn sorted(mut files: Vec<TouchedFile>) -> Vec<TouchedFile> {
+    files.sort_by(|one, other| rank(&one.touch).cmp(&rank(&other.touch)).then(one.path.cmp(&other.path)));
+    files
+}
+
 /// Says whether a test depends on anything that changed.
 pub fn intersect(change: &Change, dependencies: &Dependencies) -> Meeting {
     let seen = Seen::new(change, dependencies);
@@ -75,10 +140,9 @@ pub fn intersect(change: &Change, dependencies: &Dependencies) -> Meeting {
     }
     let touched =
         |file: &ChangedFile| Some(TouchedFile { path: file.path.clone(), touch: seen.touch(file)? });
-    let mut files: Vec<_> = change.files.iter().filter_map(touched).collect();
+    let files: Vec<_> = change.files.iter().filter_map(touched).collect();
     if !files.is_empty() {
-        files.sort_by(|one, other| rank(&one.touch).cmp(&rank(&other.touch)).then(one.path.cmp(&other.path)));
-        return Meeting::Touches(files);
+        return Meeting::Touches(sorted(files));
     }
     let mut reasons = dependencies.hidden.iter().cloned().chain(seen.open_questions(change));
     let named: Vec<_> = reasons.by_ref().take(MOST_REASONS).collect();
@@ -98,6 +162,7 @@ fn rank(touch: &Touch) -> u8 {
         Touch::Loaded => 1,
         Touch::Opened => 2,
         Touch::LookedFor => 3,
+        Touch::Configured(_) => 4,
     }
 }
 
@@ -106,6 +171,7 @@ struct Seen<'a> {
     root: String,
     test: Option<String>,
     opened: BTreeSet<String>,
+    configured: BTreeSet<String>,
     loaded: BTreeSet<String>,
     listed: BTreeSet<String>,
     looked_for: BTreeSet<String>,
@@ -117,6 +183,9 @@ struct Seen<'a> {
     imports: HashSet<String>,
     /// All parts of their names.
     import_parts: HashSet<&'a str>,
+    /// What else it brought into play.
+    started: Option<&'a str>,
+    connected: Option<&'a str>,
 }
 
 impl<'a> Seen<'a> {
@@ -127,8 +196,7 @@ impl<'a> Seen<'a> {
             let normal = paths.iter().map(|path| normalise(&root, path));
             normal.flat_map(|path| source_of(&path).into_iter().chain([path])).collect()
         };
-        let (mut opened, mut loaded) = (files(&dependencies.opened), files(&dependencies.loaded));
-        opened.extend(files(&dependencies.config));
+        let (opened, mut loaded) = (files(&dependencies.opened), files(&dependencies.loaded));
         // The runner loads the test's own file, often before anybody watches.
         let source = |path: &String| {
             let path = normalise(&root, path);
@@ -162,6 +230,9 @@ impl<'a> Seen<'a> {
                 .iter()
                 .map(|path| normalise(&root, path).trim_end_matches('/').to_owned())
                 .collect(),
+            configured: files(&dependencies.config),
+            started: dependencies.started.first().or(dependencies.hidden.first()).map(String::as_str),
+            connected: dependencies.connected.first().map(String::as_str),
             root,
             opened,
             loaded,
@@ -175,7 +246,12 @@ impl<'a> Seen<'a> {
 
     /// How many files there are, byte code and its source being one.
     fn count(&self) -> u32 {
-        let files = self.opened.iter().chain(&self.loaded).filter(|path| source_of(path).is_none());
+        let files = self
+            .opened
+            .iter()
+            .chain(&self.configured)
+            .chain(&self.loaded)
+            .filter(|path| source_of(path).is_none());
         let files: HashSet<&String> = files.collect();
         u32::try_from(files.len()).unwrap_or(u32::MAX)
     }
@@ -213,9 +289,35 @@ impl<'a> Seen<'a> {
             Some(Touch::Loaded)
         } else if is_in(&self.opened) {
             Some(Touch::Opened)
+        } else if is_in(&self.configured) {
+            self.configuration(file)
         } else {
             None
         }
+    }
+
+    /// What a changed file does to a test whose runner it configures, and that
+    /// does not read it otherwise.
+    fn configuration(&self, file: &ChangedFile) -> Option<Touch> {
+        let Some(keys) = &file.keys else { return Some(Touch::Configured(Vec::new())) };
+        let acts = |effect| match effect {
+            KeyEffect::Tests | KeyEffect::Unknown => true,
+            KeyEffect::Metadata => self.reads_metadata(keys),
+            // The latter is an open question.
+            KeyEffect::Nothing | KeyEffect::Environment => false,
+        };
+        let acting = keys.changed.iter().filter(|key| acts(key.effect));
+        let names: Vec<String> = acting.map(|key| key.name.clone()).collect();
+        (!names.is_empty()).then_some(Touch::Configured(names))
+    }
+
+    /// Whether what an installed package says about itself was read, where it
+    /// may be that of the project.
+    fn reads_metadata(&self, keys: &KeyChanges) -> bool {
+        let project = keys.project.as_deref().map(environment::distribution);
+        let read =
+            self.opened.iter().chain(&self.looked_for).filter_map(|path| environment::metadata_of(path));
+        read.into_iter().any(|name| project.as_ref().is_none_or(|project| *project == name))
     }
 
     /// Whether a folder whose inside is not known was used.
@@ -228,7 +330,7 @@ impl<'a> Seen<'a> {
         let is_executed = self.executed.keys().any(|file| file == path || is_below(file, path));
         if any(&self.loaded) || is_executed {
             Some(Touch::Loaded)
-        } else if any(&self.opened) {
+        } else if any(&self.opened) || any(&self.configured) {
             Some(Touch::Opened)
         } else if any(&self.listed) || any(&self.looked_for) {
             Some(Touch::LookedFor)
@@ -247,8 +349,11 @@ impl<'a> Seen<'a> {
         let is_sought = self.looked_for.contains(path)
             || self.copies_of(file).any(|copy| self.looked_for.contains(copy))
             || folders(path, outermost).any(|folder| folder != outermost && self.looked_for.contains(folder));
-        let is_configuration = CONFIGURATION.contains(&name(path));
-        (is_listed || is_sought || is_configuration || self.is_imported(file)).then_some(Touch::LookedFor)
+        if is_listed || is_sought || self.is_imported(file) {
+            Some(Touch::LookedFor)
+        } else {
+            CONFIGURATION.contains(&name(path)).then(|| Touch::Configured(Vec::new()))
+        }
     }
 
     /// Whether a module was asked for that this file may have been.
@@ -285,15 +390,52 @@ impl<'a> Seen<'a> {
                 Some(format!("`{path}` changed, whose name is not UTF-8"))
             } else if file.shape == Shape::Symlink {
                 Some(format!("the symbolic link `{path}` changed"))
+            } else if is_environment_by_key(path) {
+                self.environment_by_key(file)
             } else if environment::shapes_environment(path) {
                 Some(format!("`{path}` changed, which may change what is installed or set"))
-            } else if environment::is_compiled(path) {
-                let native = native.as_ref()?;
-                Some(format!("`{path}` changed, which may be compiled into `{native}`"))
             } else {
-                None
+                self.run_by_others(file, native.as_deref())
             }
         })
+    }
+
+    /// The same for a file whose keys tell whether it is about the environment.
+    fn environment_by_key(&self, file: &ChangedFile) -> Option<String> {
+        let path = &file.path;
+        let Some(keys) = &file.keys else {
+            return Some(format!("`{path}` changed, which may change what is installed or set"));
+        };
+        let is_open = |effect| match effect {
+            KeyEffect::Environment | KeyEffect::Unknown => true,
+            KeyEffect::Metadata => self.reads_metadata(keys),
+            // A runner that does not read it is not configured by it.
+            KeyEffect::Nothing | KeyEffect::Tests => false,
+        };
+        let key = &keys.changed.iter().find(|key| is_open(key.effect))?.name;
+        Some(format!("`{key}` changed in `{path}`, which may change what is installed or set"))
+    }
+
+    /// Code in other languages acts on a test through what others made of it:
+    /// libraries that the test's process loads, programs that it starts, and
+    /// services that it connects to. None of these opens the source.
+    fn run_by_others(&self, file: &ChangedFile, native: Option<&str>) -> Option<String> {
+        let path = &file.path;
+        let inert = |keys: &KeyChanges| keys.changed.iter().all(|key| key.effect == KeyEffect::Nothing);
+        let kind = environment::kind(path);
+        if kind == Kind::Opened || file.keys.as_ref().is_some_and(inert) {
+            return None;
+        }
+        if kind == Kind::Built {
+            if let Some(native) = native {
+                return Some(format!("`{path}` changed, which may be compiled into `{native}`"));
+            }
+            if let Some(started) = self.started {
+                return Some(format!("`{path}` changed, which may be part of a program: {started}"));
+            }
+        }
+        let address = self.connected?;
+        Some(format!("`{path}` changed, which may be part of a service: it connected to `{address}`"))
     }
 
     fn is_test_below(&self, folder: &str) -> bool {

@@ -4,9 +4,10 @@
 //! settings, and never takes a lock that it could do without.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read as _, Seek as _};
+use std::io::{BufRead, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::ChangeError;
 
@@ -93,6 +94,39 @@ impl Git {
             return Ok(None);
         }
         self.line(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
+    }
+
+    /// What a command prints that reads `input`; none if it fails, takes too
+    /// long or prints too much. It fetches nothing, not even objects that a
+    /// partial clone has left with its remote.
+    pub(crate) fn ask(&self, arguments: &[&str], input: &[u8], limit: Duration) -> Option<Vec<u8>> {
+        const MOST: u64 = 64 << 20;
+        // A file, as nobody is there to fill a pipe.
+        let mut file = tempfile::tempfile().ok()?;
+        file.write_all(input).and_then(|()| file.rewind()).ok()?;
+        let mut child = self
+            .command(arguments)
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .stdin(file)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let stdout = child.stdout.take().expect("it is piped");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut printed = Vec::new();
+            let read = stdout.take(MOST + 1).read_to_end(&mut printed);
+            // Nobody may wait for it any more.
+            let _ = sender.send(read.is_ok().then_some(printed));
+        });
+        let printed = receiver.recv_timeout(limit).ok().flatten();
+        let printed = printed.filter(|printed| printed.len() as u64 <= MOST);
+        if printed.is_none() {
+            let _ = child.kill();
+        }
+        let status = child.wait().ok()?;
+        printed.filter(|_| status.success())
     }
 
     /// Reads what a command prints while it prints it.

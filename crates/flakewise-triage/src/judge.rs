@@ -105,10 +105,18 @@ impl Facts<'_> {
     /// loading is enough.
     fn executes_change(&self) -> bool {
         let Some(Meeting::Touches(files)) = self.meeting else { return false };
-        files.iter().any(|file| match file.touch {
+        files.iter().any(|file| match &file.touch {
             Touch::Executed(_) => true,
-            _ => !self.lines_seen,
+            touch => !self.lines_seen && !touch.is_configuration(),
         })
+    }
+
+    /// Whether it loads changed files, or is configured by them, and runs none of
+    /// what changed in them.
+    fn executes_nothing(&self) -> bool {
+        let Some(Meeting::Touches(files)) = self.meeting else { return false };
+        let is_weak = |touch: &Touch| *touch == Touch::Loaded || touch.is_configuration();
+        self.lines_seen && files.iter().all(|file| is_weak(&file.touch))
     }
 
     /// Whether the same failure was seen on code without the change.
@@ -260,13 +268,13 @@ fn blame(facts: &Facts<'_>) -> Blame {
         return Blame::Undecided(OpenQuestion::NotEnoughRuns);
     }
     match facts.meeting {
-        Some(Meeting::Touches(files)) => {
-            if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) {
-                Blame::Undecided(OpenQuestion::NotExecuted)
-            } else {
-                Blame::Regression
-            }
+        // Every test of the suite depends on its configuration.
+        Some(meeting) if meeting.only_configuration() && passed == 0 => {
+            Blame::Undecided(OpenQuestion::BaseUnknown)
         }
+        Some(meeting) if meeting.only_configuration() => Blame::Regression,
+        Some(Meeting::Touches(_)) if facts.executes_nothing() => Blame::Undecided(OpenQuestion::NotExecuted),
+        Some(Meeting::Touches(_)) => Blame::Regression,
         _ => Blame::Undecided(OpenQuestion::DependenciesUnknown),
     }
 }
@@ -321,11 +329,7 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
     let (if_broken, if_not) = match facts.meeting {
         _ if facts.nothing_changed() => (0.0, 1.0),
         Some(Meeting::Disjoint { .. }) => DISJOINT,
-        Some(Meeting::Touches(files))
-            if facts.lines_seen && files.iter().all(|file| file.touch == Touch::Loaded) =>
-        {
-            LOADS
-        }
+        Some(meeting) if meeting.only_configuration() || facts.executes_nothing() => LOADS,
         Some(Meeting::Touches(_)) => EXECUTES,
         Some(Meeting::Unknown { .. }) | None => (1.0, 1.0),
     };
@@ -456,10 +460,11 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
 
 #[cfg(test)]
 mod tests {
+    use flakewise_model::TouchedFile;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Case, case, seen_on, touches, unknown};
+    use crate::testing::{Case, case, loads_and_is_configured, seen_on, touches, unknown};
 
     #[test]
     fn five_failures_in_a_row_leave_little_room_for_a_flake() {
@@ -642,6 +647,12 @@ mod tests {
         assert_eq!(with(executed(), None), Blame::Regression);
         assert_eq!(with(Some(touches(Touch::Opened)), passed()), Blame::Regression);
         assert_eq!(with(Some(touches(Touch::Loaded)), None), Blame::Undecided(OpenQuestion::NotExecuted));
+        let configured = || Some(touches(Touch::Configured(vec!["project.version".to_owned()])));
+        assert_eq!(with(configured(), None), Blame::Undecided(OpenQuestion::BaseUnknown));
+        assert_eq!(with(configured(), BaseFacts::ran(0, 2)), Blame::BrokenBefore);
+        assert_eq!(with(configured(), passed()), Blame::Regression);
+        let both = Some(loads_and_is_configured());
+        assert_eq!(with(both, None), Blame::Undecided(OpenQuestion::NotExecuted));
         let unseen = Case { meeting: Some(touches(Touch::Loaded)), lines_seen: false, ..case.clone() };
         assert_eq!(unseen.blame(), Blame::Regression);
         let nothing_changed = Case { changed: Some(0), meeting: None, ..case.clone() };
@@ -764,7 +775,8 @@ mod tests {
     /// One rule per line: the first line whose conditions hold is the blame.
     fn blame_by_rules(case: &Case) -> Blame {
         use OpenQuestion::{
-            ChangeUnknown, DependenciesUnknown, NotEnoughRuns, NotExecuted, PassesAtBase, TooManyFailures,
+            BaseUnknown, ChangeUnknown, DependenciesUnknown, NotEnoughRuns, NotExecuted, PassesAtBase,
+            TooManyFailures,
         };
         let passed = case.has_passed();
         let kind = case.trials().decided().map_or(FlakyKind::Undecided, |(kind, _)| kind);
@@ -772,7 +784,14 @@ mod tests {
         let once = ran < 2 && !case.stands_for;
         let disjoint = matches!(case.meeting, Some(Meeting::Disjoint { .. }));
         let unchanged = case.changed == Some(0);
-        let only_loaded = case.meeting == Some(touches(Touch::Loaded)) && case.lines_seen;
+        let files = match &case.meeting {
+            Some(Meeting::Touches(files)) => files.as_slice(),
+            _ => &[],
+        };
+        let is_configured = |file: &TouchedFile| matches!(file.touch, Touch::Configured(_));
+        let only_configured = !files.is_empty() && files.iter().all(is_configured);
+        let is_weak = |file: &TouchedFile| file.touch == Touch::Loaded || is_configured(file);
+        let only_loaded = !files.is_empty() && case.lines_seen && files.iter().all(is_weak);
         let touched = matches!(case.meeting, Some(Meeting::Touches(_)));
         let base_passed = case.base.as_ref().is_some_and(|base| base.passed > 0);
         let base_failed = case.base.as_ref().is_some_and(|base| base.failed > 0);
@@ -799,6 +818,8 @@ mod tests {
             (cleared && flaky >= regression, undecided(NotEnoughRuns)),
             (cleared, undecided(PassesAtBase)),
             (base_failed, undecided(NotEnoughRuns)),
+            (only_configured && !base_passed, undecided(BaseUnknown)),
+            (only_configured, Blame::Regression),
             (only_loaded, undecided(NotExecuted)),
             (touched, Blame::Regression),
             (true, undecided(DependenciesUnknown)),
@@ -816,14 +837,15 @@ mod tests {
         let by_others = of(FlakyKind::StateDependent) + of(FlakyKind::ProcessDependent) >= 0.1;
         let executed = matches!(&case.meeting, Some(Meeting::Touches(files))
             if files.iter().any(|file| matches!(file.touch, Touch::Executed(_))));
-        let touched = matches!(case.meeting, Some(Meeting::Touches(_)));
+        let loaded = matches!(&case.meeting, Some(Meeting::Touches(files))
+            if files.iter().any(|file| !matches!(file.touch, Touch::Configured(_))));
         let rules = [
             (alike > 0, Novelty::Known),
             (at_base, Novelty::Known),
             (case.changed == Some(0), Novelty::Unrelated),
             (disjoint && !by_others, Novelty::Unrelated),
             (executed, Novelty::New),
-            (touched && !case.lines_seen, Novelty::New),
+            (loaded && !case.lines_seen, Novelty::New),
             (true, Novelty::Unknown),
         ];
         rules.into_iter().find(|(holds, _)| *holds).map(|(_, novelty)| novelty).expect("the last rule holds")

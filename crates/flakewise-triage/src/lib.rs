@@ -18,17 +18,19 @@ mod judge;
 mod kind;
 mod ladder;
 mod policy;
+mod reproduce;
 #[cfg(test)]
 mod testing;
 mod triage;
 mod watch;
 
-pub use base::BaseTree;
-pub use change::{Change, ChangeKind, ChangedFile, LineRange, Shape};
+pub use base::{BaseTree, same_failure};
+pub use change::{Change, ChangeKind, ChangedFile, ChangedKey, KeyChanges, KeyEffect, LineRange, Shape};
 pub use churn::{Churn, WINDOW};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use flakewise_runner::Versions;
 pub use policy::Tolerance;
+pub use reproduce::{Trial, try_lines};
 pub use triage::{Context, Memory, NoMemory, Past, Progress, SeenOn, TriageSettings, Triaged, triage};
 pub use watch::meetings;

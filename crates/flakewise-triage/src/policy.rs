@@ -439,7 +439,7 @@ mod tests {
             attempts: vec![attempt],
             costs: Vec::new(),
             incident: 0,
-            reproduce: String::new(),
+            reproduce: String::new().into(),
             refusal,
         }
     }

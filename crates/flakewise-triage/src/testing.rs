@@ -53,6 +53,12 @@ pub(crate) fn touches(touch: Touch) -> Meeting {
     Meeting::Touches(vec![TouchedFile { path: "a.py".to_owned(), touch }])
 }
 
+/// It loads a changed file, and its runner is configured by another.
+pub(crate) fn loads_and_is_configured() -> Meeting {
+    let configured = TouchedFile { path: "pytest.ini".to_owned(), touch: Touch::Configured(Vec::new()) };
+    Meeting::Touches(vec![TouchedFile { path: "a.py".to_owned(), touch: Touch::Loaded }, configured])
+}
+
 pub(crate) fn unknown() -> Meeting {
     Meeting::Unknown { reason: "it starts `git`".to_owned() }
 }
@@ -280,6 +286,8 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         Some(touches(Touch::Loaded)),
         Some(touches(Touch::Opened)),
         Some(touches(Touch::Executed(vec![3]))),
+        Some(touches(Touch::Configured(Vec::new()))),
+        Some(loads_and_is_configured()),
     ]);
     let change = (proptest::option::weighted(0.9, 0_u32..4), meeting, any::<bool>());
     let outcomes = proptest::sample::select(vec![(1, 0), (0, 2), (3, 1), (0, 0), (1, 5)]);

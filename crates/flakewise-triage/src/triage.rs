@@ -2,29 +2,30 @@
 //! and the report.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, FindingKind, Fingerprint,
-    Incident, Notice, Outcome, Phase, Refusal, Run, RunReport, TestFailure, TestId, shell_word,
+    Incident, Notice, Outcome, Phase, Refusal, Reproduction, Run, RunReport, TestFailure, TestId,
 };
 use flakewise_runner::{
-    Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Versions,
+    Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Typed, Versions,
 };
 
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts};
 use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
 use crate::policy::{Ending, Tolerance, exit, refusal};
+use crate::reproduce::{Manner, Trial, reproduction};
 use crate::watch::{loaded_from, meeting, watching};
-use crate::{BaseTree, Change, Meeting};
+use crate::{BaseTree, Change, Meeting, same_failure};
 
 /// How often a test is tried at the base before it is called broken there.
 const BASE_TRIES: u32 = 2;
 /// How often a flaky test is tried at the base, to see whether it is flaky there.
-const BASE_TRIES_OF_FLAKES: u32 = 6;
+const BASE_TRIES_OF_FLAKES: u32 = 4;
 /// How often a flaky test is run again to find out its kind.
 const MOST_TRIALS: usize = 80;
 
@@ -93,22 +94,6 @@ pub struct SeenOn {
     pub first_failed: u64,
 }
 
-impl Meeting {
-    fn union(self, other: Self) -> Self {
-        if matches!(self, Self::Touches(_)) { self } else { other }
-    }
-    fn only_configuration(&self) -> bool {
-        false
-    }
-}
-impl Change {
-    fn lacks(&self, commits: &[(String, Option<String>)]) -> Vec<bool> {
-        commits.iter().map(|(commit, _)| *commit == self.base).collect()
-    }
-}
-fn same_failure(here: &flakewise_model::Failure, base: &flakewise_model::Failure) -> bool {
-    here.kind == base.kind
-}
 // STUB-END
 
 /// What is remembered of earlier runs.
@@ -173,6 +158,8 @@ pub struct Triaged {
     /// Every attempt at the base. Their run is that of the others; it is for
     /// the caller to give them one of their own.
     pub base_attempts: Vec<Attempt>,
+    /// Lines that reproduce failures and are to be tried once the suite is over.
+    pub trials: Vec<Trial>,
 }
 
 /// What a run is judged with.
@@ -209,7 +196,8 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     climb.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
     let (attempts, base_attempts) = climb.all_attempts();
-    Ok(Triaged { report: climb.report(&suite_run, suite_time, triage_time), attempts, base_attempts })
+    let (report, trials) = climb.report(&suite_run, suite_time, triage_time);
+    Ok(Triaged { report, attempts, base_attempts, trials })
 }
 
 struct Climb<'a, 'b> {
@@ -258,8 +246,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         let mut forgive = false;
         if self.context.settings.tolerance != Tolerance::Nothing {
             self.separate(Some(session))?;
-            self.at_base(Some(session))?;
             self.remember(Some(session));
+            self.at_base(Some(session))?;
             forgive = self.may_forgive(session);
         }
         self.suite.release(session, forgive);
@@ -272,7 +260,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         if !self.ladder.is_gate_closed() {
             self.explore(None)?;
             self.separate(None)?;
-            self.at_base(None)?;
+            self.remember(None);
+            return self.at_base(None);
         }
         self.remember(None);
         Ok(())
@@ -430,11 +419,38 @@ impl<'a, 'b> Climb<'a, 'b> {
             if open.is_empty() || self.ladder.is_gate_closed() {
                 return Ok(());
             }
+            self.observe_flaky(&open)?;
             for (place, test) in open.iter().enumerate() {
                 self.separated.insert(*test);
                 self.separate_one(*test, place, open.len())?;
             }
         }
+    }
+
+    /// INTERSECT for flaky tests, all tests of a file in one process with a fork each.
+    /// What stays unknown that way is watched in a process of its own.
+    fn observe_flaky(&mut self, tests: &[TestKey]) -> Result<(), RunnerError> {
+        let Some(change) = self.context.change.filter(|change| !change.is_empty()) else { return Ok(()) };
+        let mut files: BTreeMap<(u32, PathBuf), Vec<TestKey>> = BTreeMap::new();
+        for test in tests.iter().filter(|test| self.ladder.is_cleared(**test)) {
+            let dies = |one: &Execution| matches!(one.outcome, Outcome::Crashed | Outcome::TimedOut);
+            if let Some(file) = self.suite.test_file(*test)
+                && !self.ladder.failing()[test].iter().any(dies)
+            {
+                files.entry((test.session, file)).or_default().push(*test);
+            }
+        }
+        for ((_, file), tests) in files.into_iter().filter(|(_, tests)| tests.len() > 1) {
+            let options = self.watching(self.suite.hash_seed());
+            for (test, seen) in self.suite.observe_each(&tests, &options, &mut self.ladder)? {
+                let lines_seen = seen.lines_seen;
+                let meeting = meeting(change, seen, Some(file.to_string_lossy().into_owned()));
+                if !matches!(meeting, Meeting::Unknown { .. }) {
+                    self.seen.insert(test, (meeting, lines_seen));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn separate_one(&mut self, test: TestKey, place: usize, of: usize) -> Result<(), RunnerError> {
@@ -454,7 +470,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             processes += 1;
         }
         let is_changed = self.context.change.is_some_and(|change| !change.is_empty());
-        if was_cleared && is_changed && settings.separate > 0 {
+        if was_cleared && is_changed && !self.seen.contains_key(&test) {
             self.tell(Phase::Fresh, test, place, of);
             self.fresh(test, self.suite.hash_seed(), true)?;
         }
@@ -542,7 +558,13 @@ impl<'a, 'b> Climb<'a, 'b> {
         };
         let verify = self.context.settings.verify_base;
         let wanted = |test: &TestKey| {
-            let is_open = self.ladder.climbs(*test) || (verify && self.ladder.is_cleared(*test));
+            // A flake that came before the change shows at the base too.
+            let is_new = || {
+                let is_known = self.past.get(test).is_some_and(|past| !past.seen.is_empty());
+                let is_disjoint = matches!(self.seen.get(test), Some((Meeting::Disjoint { .. }, _)));
+                verify && self.ladder.is_cleared(*test) && !is_known && !is_disjoint
+            };
+            let is_open = self.ladder.climbs(*test) || is_new();
             is_open && !self.base.contains_key(test)
         };
         let mut open: Vec<TestKey> = self.failing_of(session).into_iter().filter(wanted).collect();
@@ -704,11 +726,17 @@ impl<'a, 'b> Climb<'a, 'b> {
         (self.context.progress)(Progress::Separate { phase, name, place, of });
     }
 
-    fn report(mut self, suite_run: &SuiteRun, suite_time: Duration, triage_time: Duration) -> RunReport {
+    fn report(
+        mut self,
+        suite_run: &SuiteRun,
+        suite_time: Duration,
+        triage_time: Duration,
+    ) -> (RunReport, Vec<Trial>) {
         let run = self.run();
         let tests = self.failing_of(None);
         let failed = tests.len() as u64;
         let mut failures: Vec<TestFailure> = tests.iter().map(|test| self.failure(*test, &run)).collect();
+        let trials = self.reproductions(&tests, &mut failures);
         failures.sort_by_key(|failure| (rank(&failure.verdict), failure.name.clone()));
         let incidents = incidents(&mut failures);
         let lost: Vec<String> =
@@ -756,7 +784,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             };
             notices.extend(text.map(|text| Notice { text, warning: false }));
         }
-        RunReport {
+        let report = RunReport {
             run,
             command: self.context.command.clone(),
             seed: self.context.settings.seed,
@@ -777,7 +805,8 @@ impl<'a, 'b> Climb<'a, 'b> {
             notices,
             suite_time,
             triage_time,
-        }
+        };
+        (report, trials)
     }
 
     /// A plug-in of a pytest that died: what it would have said is unknown.
@@ -831,7 +860,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             id: FindingId::of(FindingKind::FailedInRun, &id),
             name: self.suite.name(test).to_owned(),
             place: executions.iter().find_map(|one| one.place.as_ref()).map(|place| self.in_project(place)),
-            reproduce: self.reproduce(test, &verdict.blame),
+            reproduce: Reproduction::default(),
             verdict,
             refusal,
             attempts: attempts(&id, run, executions),
@@ -865,37 +894,25 @@ impl<'a, 'b> Climb<'a, 'b> {
         all.partition(|attempt| attempt.phase != Phase::Base)
     }
 
-    /// A command that runs the test as it failed.
-    fn reproduce(&self, test: TestKey, blame: &Blame) -> String {
-        use flakewise_model::FlakyKind;
-        let argv = self.suite.command_line(test.session);
-        let mut words = vec![format!("PYTHONHASHSEED={}", self.suite.hash_seed())];
-        let alone = !matches!(
-            blame,
-            Blame::Flaky(
-                FlakyKind::StateDependent
-                    | FlakyKind::Bursty
-                    | FlakyKind::ProcessDependent
-                    | FlakyKind::Undecided
-            )
-        );
-        if alone {
-            // Alone, in the way the suite was started.
-            let is_module = argv.windows(2).any(|pair| pair[0] == "-m" && pair[1] == "pytest");
-            words.push(if is_module { "python -m pytest" } else { "pytest" }.to_owned());
-            words.push(shell_word(self.suite.name(test)));
-        } else {
-            // With everything that ran before it.
-            words.extend(self.context.command.iter().map(|word| shell_word(word)));
+    /// How to make each of these tests fail again, and what of that to try.
+    fn reproductions(&self, tests: &[TestKey], failures: &mut [TestFailure]) -> Vec<Trial> {
+        let typed = Typed::here(&self.context.command);
+        let mut trials = Vec::new();
+        for (test, failure) in tests.iter().zip(failures) {
+            let executions = &self.ladder.failing()[test];
+            let (reproduction, trial) = reproduction(
+                &self.suite.session_facts(test.session),
+                &typed,
+                failure.id.clone(),
+                &failure.name,
+                Manner::of(&failure.verdict.blame, executions),
+                executions,
+                self.suite.test_timeout(),
+            );
+            failure.reproduce = reproduction;
+            trials.extend(trial);
         }
-        for (option, value) in self.suite.seeds(test.session) {
-            match option.as_str() {
-                "randomly_seed" => words.push(format!("--randomly-seed={value}")),
-                "random_order_seed" => words.push(format!("--random-order-seed={value}")),
-                _ => {}
-            }
-        }
-        words.join(" ")
+        trials
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flakewise_model::Phase;
-use flakewise_runner::{FreshOptions, Observation, RunnerError, Suite, TestKey};
+use flakewise_runner::{FreshOptions, NothingAgain, Observation, RunnerError, Suite, TestKey};
 
 use crate::{BaseTree, Change, Dependencies, Meeting, Progress, intersect};
 
@@ -76,7 +76,7 @@ pub fn meetings(
             found.extend(tests.iter().map(|test| (suite.name(*test).to_owned(), joint.clone())));
             continue;
         }
-        for (test, seen) in suite.observe_each(tests, &options)? {
+        for (test, seen) in suite.observe_each(tests, &options, &mut NothingAgain)? {
             found.push((suite.name(test).to_owned(), meeting(change, seen, path.clone())));
         }
     }
@@ -99,12 +99,18 @@ pub(crate) fn meeting(change: &Change, seen: Observation, test: Option<String>) 
 fn dependencies(change: &Change, seen: Observation, test: Option<String>) -> Dependencies {
     let mut opened = seen.opened;
     let mut hidden: Vec<String> = seen.hidden.into_iter().collect();
+    let started = hidden.clone();
     if let Some(watched) = seen.watched {
-        opened.extend(watched);
+        // That a file was opened which the runner reads says nothing new. If
+        // other processes ran, they may have read it as well.
+        let is_of_runner = |file: &String| seen.configured.contains(file);
+        let read_by_runner = watched.iter().any(is_of_runner);
+        opened.extend(watched.into_iter().filter(|file| !is_of_runner(file)));
         // The kernel saw every file that exists and was opened, by whomever.
         // It did not see who looked for files that came or went.
         let came_or_went = |kind| !matches!(kind, crate::ChangeKind::Modified);
-        if change.files.len() <= MOST_WATCHED && !change.files.iter().any(|file| came_or_went(file.kind)) {
+        let all_watched = change.files.len() <= MOST_WATCHED;
+        if all_watched && !read_by_runner && !change.files.iter().any(|file| came_or_went(file.kind)) {
             hidden.clear();
         }
     }
@@ -116,8 +122,10 @@ fn dependencies(change: &Change, seen: Observation, test: Option<String>) -> Dep
         looked_for: seen.looked_for,
         imports: seen.imports,
         executed: seen.executed,
-        config: std::collections::BTreeSet::new(),
+        config: seen.configured,
         hidden,
+        started,
+        connected: seen.connected.into_iter().collect(),
     }
 }
 

@@ -191,6 +191,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) seed: Option<u64>,
 
+    /// Spend at most this time on running `reproduce:` commands before they are printed; 0 for never
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration_or_zero,
+        help_heading = "Output")]
+    pub(crate) reproduce_budget: Duration,
+
     #[command(flatten)]
     pub(crate) store: StoreArguments,
 
@@ -729,6 +734,11 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("it must look like `python=3.11`".to_owned()),
     }
+}
+
+/// A duration, or 0 for none at all.
+fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s") { Ok(Duration::ZERO) } else { duration(text) }
 }
 
 /// `90s`, `5m`, `1h`, `250ms`; a bare number is seconds.

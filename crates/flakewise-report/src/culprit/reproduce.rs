@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{CulpritAnswer, CulpritReport, ReproduceReport, Way};
+use flakewise_model::{CulpritAnswer, CulpritReport, PlainCommand, ReproduceReport, Way};
 use serde::Serialize;
 
 use super::json::{NameSummary, TallySummary};
-use super::text::{alone, plain};
+use super::text::{alone, names};
 use crate::json::{FORMAT, NoticeSummary, render};
 use crate::run::name_of;
 use crate::style::{BOLD, HINT, WARNING, notice_line, styled};
-use crate::words::{duration, number, plural};
+use crate::words::{clean, duration, number, plural};
 
 const INDENT: &str = "       ";
 
@@ -30,12 +30,7 @@ fn write_report(out: &mut String, report: &ReproduceReport) -> std::fmt::Result 
         writeln!(out, "{INDENT}{}", how_often(way))?;
         writeln!(out, "{INDENT}{} {}", styled(HINT, "reproduce:"), command(search, way))?;
         if let Some(repeats) = way.repeats().filter(|repeats| *repeats > 1) {
-            writeln!(
-                out,
-                "{INDENT}{} {}",
-                styled(HINT, "95 % sure:"),
-                looped(&command(search, way), repeats)
-            )?;
+            writeln!(out, "{INDENT}{} {}", styled(HINT, "95 % sure:"), looped(search, way, repeats))?;
         }
         if matches!(search.answer, CulpritAnswer::Brittle(_)) {
             writeln!(out, "{INDENT}it passes after other tests: `flakewise culprit` says after which")?;
@@ -84,13 +79,20 @@ fn how_often(way: &Way) -> String {
 
 /// The command to type.
 fn command(search: &CulpritReport, way: &Way) -> String {
-    let seed = way.hash_seed.map_or_else(String::new, |seed| format!("PYTHONHASHSEED={seed} "));
-    format!("{seed}{}", plain(search, &way.before))
+    clean(&seeded(search, way).line(names(search, &way.before)))
 }
 
 /// The command again and again until it fails.
-fn looped(command: &str, repeats: u32) -> String {
-    format!("for i in $(seq {repeats}); do {command} || break; done")
+fn looped(search: &CulpritReport, way: &Way, repeats: u32) -> String {
+    clean(&seeded(search, way).repeated(names(search, &way.before), repeats))
+}
+
+fn seeded(search: &CulpritReport, way: &Way) -> PlainCommand {
+    let plain = search.plain.clone();
+    match way.hash_seed {
+        Some(seed) => plain.with_variable("PYTHONHASHSEED", &seed.to_string()),
+        None => plain,
+    }
 }
 
 /// How to make a test fail, as a JSON document.
@@ -112,7 +114,7 @@ pub fn reproduce_json(report: &ReproduceReport) -> String {
             seconds: way.seconds.as_secs_f64(),
             command: command(search, way),
             repeats: way.repeats(),
-            repeated: way.repeats().map(|repeats| looped(&command(search, way), repeats)),
+            repeated: way.repeats().map(|repeats| looped(search, way, repeats)),
         }),
         hash_seeds_tried: report.hash_seeds,
         forks: search.forks,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, NamedTest, Tally, shell_word};
+use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, NamedTest, Tally};
 
 use super::shared::{remedy, sentence};
 use crate::run::name_of;
@@ -151,10 +151,12 @@ pub(super) fn reproduce(report: &CulpritReport, culprit: &Culprit) -> String {
 
 /// A plain command that runs some tests and then the one that was asked about.
 pub(super) fn plain(report: &CulpritReport, before: &[NamedTest]) -> String {
-    let names = before.iter().chain([&report.test]).map(|test| test.argument.as_str());
-    let words: Vec<String> =
-        report.plain.iter().map(String::as_str).chain(names).map(|word| shell_word(&clean(word))).collect();
-    words.join(" ")
+    clean(&report.plain.line(names(report, before)))
+}
+
+/// What the runner takes for some tests and the one that was asked about.
+pub(super) fn names<'a>(report: &'a CulpritReport, before: &'a [NamedTest]) -> impl Iterator<Item = &'a str> {
+    before.iter().chain([&report.test]).map(|test| test.argument.as_str())
 }
 
 pub(super) fn alone(tally: Tally) -> String {

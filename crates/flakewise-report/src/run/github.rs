@@ -51,7 +51,8 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
     }
     lines.extend(block.refusal().map(|refusal| format!("not tolerated: {refusal}")));
     lines.push(format!("next: {}", block.next(report)));
-    lines.push(format!("reproduce: {}", clean(&speaker.reproduce)));
+    let tried = words::tried(&speaker.reproduce);
+    lines.push(format!("reproduce{tried}: {}", clean(&speaker.reproduce.command)));
     command(level, &properties, &lines.join("\n"))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Probability, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Refusal, RunReport, Tally, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -154,6 +154,7 @@ struct TestFailureSummary<'a> {
     incident: usize,
     reproduce: &'a str,
     refusal: Option<&'static str>,
+    reproduce_tried: Option<TriedSummary>,
 }
 
 impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
@@ -167,9 +168,23 @@ impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
             evidence: failure.verdict.proofs.iter().map(ProofSummary::from).collect(),
             attempts: attempts(failure),
             incident: failure.incident,
-            reproduce: &failure.reproduce,
+            reproduce: &failure.reproduce.command,
+            reproduce_tried: failure.reproduce.tried.map(TriedSummary::from),
             refusal: failure.refusal.map(Refusal::name),
         }
+    }
+}
+
+/// How often a command failed of how often it was run.
+#[derive(Serialize)]
+struct TriedSummary {
+    failed: u64,
+    runs: u64,
+}
+
+impl From<Tally> for TriedSummary {
+    fn from(tally: Tally) -> Self {
+        Self { failed: tally.failed, runs: tally.runs() }
     }
 }
 
@@ -287,17 +302,20 @@ struct TouchedSummary<'a> {
     path: &'a str,
     touch: &'static str,
     lines: Option<&'a [u32]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<&'a [String]>,
 }
 
 impl<'a> From<&'a TouchedFile> for TouchedSummary<'a> {
     fn from(file: &'a TouchedFile) -> Self {
-        let (touch, lines) = match &file.touch {
-            Touch::Executed(lines) => ("executed", Some(&**lines)),
-            Touch::Loaded => ("loaded", None),
-            Touch::Opened => ("opened", None),
-            Touch::LookedFor => ("looked-for", None),
+        let (touch, lines, keys) = match &file.touch {
+            Touch::Executed(lines) => ("executed", Some(&**lines), None),
+            Touch::Loaded => ("loaded", None, None),
+            Touch::Opened => ("opened", None, None),
+            Touch::LookedFor => ("looked-for", None, None),
+            Touch::Configured(keys) => ("configured", None, Some(&**keys)),
         };
-        Self { path: &file.path, touch, lines }
+        Self { path: &file.path, touch, lines, keys }
     }
 }
 

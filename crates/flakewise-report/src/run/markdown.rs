@@ -119,9 +119,9 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
         out.push_str(&format!("Not tolerated: {}\n\n", prose(refusal)));
     }
     out.push_str(&format!("Next: {}\n\n", prose(&block.next(report))));
-    let command = clean(&speaker.reproduce);
+    let command = clean(&speaker.reproduce.command);
     if command.chars().nth(COMMAND).is_none() {
-        out.push_str(&format!("Reproduce: {}\n\n", code(&command)));
+        out.push_str(&format!("Reproduce{}: {}\n\n", words::tried(&speaker.reproduce), code(&command)));
     }
     out.push_str("</details>\n\n");
     out

@@ -101,7 +101,8 @@ fn write_block(out: &mut String, report: &RunReport, block: &Block<'_>) -> std::
         writeln!(out, "{INDENT}{} {refusal}", styled(WARNING, "not tolerated:"))?;
     }
     writeln!(out, "{INDENT}{} {}", styled(HINT, "next:"), block.next(report))?;
-    writeln!(out, "{INDENT}{} {}", styled(HINT, "reproduce:"), clean(&speaker.reproduce))
+    let label = format!("reproduce{}:", words::tried(&speaker.reproduce));
+    writeln!(out, "{INDENT}{} {}", styled(HINT, label), clean(&speaker.reproduce.command))
 }
 
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.

@@ -5,7 +5,7 @@
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile, shell_word,
+    Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile, shell_word,
 };
 
 use crate::words::{clean, count, cut, duration, failure_line, number, plural, short_commit, times};
@@ -16,6 +16,12 @@ const FILES: usize = 3;
 const RANGES: usize = 3;
 /// The longest name of a test or a file, in characters.
 const NAME: usize = 200;
+
+/// ` (failed 1 of 1)`, if the command was run.
+pub(super) fn tried(reproduction: &Reproduction) -> String {
+    let tried = |tally: Tally| format!(" (failed {} of {})", number(tally.failed), number(tally.runs()));
+    reproduction.tried.map(tried).unwrap_or_default()
+}
 
 /// A verdict in capitals.
 pub(super) fn label(verdict: &FailureVerdict) -> &'static str {
@@ -130,6 +136,9 @@ fn meaning(blame: &Blame) -> &'static str {
         Blame::Environment => "fails consistently, not because of this change",
         Blame::Infrastructure => "caused by the machine or a service, not by any one test",
         Blame::Undecided(OpenQuestion::TooManyFailures) => "too many tests failed to rerun them",
+        Blame::Undecided(OpenQuestion::BaseUnknown) => {
+            "fails consistently; of the change it depends on configuration only"
+        }
         Blame::Undecided(OpenQuestion::PassesAtBase) => {
             "fails here and passes at the base, but depends on nothing that changed"
         }
@@ -181,6 +190,9 @@ pub(super) fn next(failure: &TestFailure, report: &RunReport) -> String {
         Blame::Infrastructure => "check the machine, its disk, network and services, then run again",
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
             "look for a common cause, or rerun more of them with `--max-failures`"
+        }
+        Blame::Undecided(OpenQuestion::BaseUnknown) => {
+            "run again with `--verify-base`; whether it passes at the base decides"
         }
         Blame::Undecided(OpenQuestion::PassesAtBase) => {
             "compare this work tree with a clean checkout: untracked files, build output, caches"
@@ -376,6 +388,14 @@ fn touched(file: &TouchedFile) -> String {
         Touch::Loaded => format!("loads {path}"),
         Touch::Opened => format!("opens {path}"),
         Touch::LookedFor => format!("looks for {path}"),
+        Touch::Configured(keys) => match keys.as_slice() {
+            [] => format!("is configured by {path}"),
+            [key] => format!("is configured by {} in {path}", literal(key)),
+            [key, rest @ ..] => {
+                let keys = plural(rest.len() as u64, "other key", "other keys");
+                format!("is configured by {} and {keys} in {path}", literal(key))
+            }
+        },
     }
 }
 

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use flakewise_model::{
-    Culprit, CulpritAnswer, CulpritReport, NamedTest, Probability, SharedState, StateChange, StateKind,
-    Tally, TestId,
+    Culprit, CulpritAnswer, CulpritReport, NamedTest, PlainCommand, Probability, SharedState, StateChange,
+    StateKind, Tally, TestId,
 };
 use flakewise_report::{culprit_json, culprit_text};
 
@@ -44,7 +44,7 @@ fn report(fails_alone: bool, shared: Vec<SharedState>) -> CulpritReport {
     CulpritReport {
         run: usual.run,
         command: vec!["pytest".to_owned()],
-        plain: vec!["pytest".to_owned()],
+        plain: PlainCommand::new(vec!["pytest".to_owned()]),
         seed: 7,
         test: named("tests/test_cart.py", "test_total"),
         alone,

@@ -6,14 +6,15 @@ use std::time::Duration;
 use flakewise_model::{
     Attempt, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, Failure, FailureVerdict,
     FindingId, FindingKind, Fingerprint, FlakyKind, Incident, Notice, Novelty, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Refusal, Run, RunId, RunReport, TestFailure, TestId, Timestamp, Touch, TouchedFile,
-    Variant,
+    Probability, Proof, Refusal, Reproduction, Run, RunId, RunReport, Tally, TestFailure, TestId, Timestamp,
+    Touch, TouchedFile, Variant,
 };
 
 pub(crate) const BASE: &str = "4be1c2d3a5f60718293a4b5c6d7e8f9001122334";
 
-pub(crate) const QUESTIONS: [OpenQuestion; 6] = [
+pub(crate) const QUESTIONS: [OpenQuestion; 7] = [
     OpenQuestion::TooManyFailures,
+    OpenQuestion::BaseUnknown,
     OpenQuestion::PassesAtBase,
     OpenQuestion::ChangeUnknown,
     OpenQuestion::DependenciesUnknown,
@@ -156,7 +157,10 @@ impl Builder {
         report.exit = BuildExit { runner: Some(1), code: 1, reason: ExitReason::Runner };
         report.failures.push(TestFailure {
             id: FindingId::of(FindingKind::FailedInRun, &test),
-            reproduce: format!("flakewise reproduce {}", FindingId::of(FindingKind::FailedInRun, &test)),
+            reproduce: Reproduction {
+                command: format!("flakewise reproduce {}", FindingId::of(FindingKind::FailedInRun, &test)),
+                tried: (blame == Blame::Regression).then_some(Tally { passed: 0, failed: 1 }),
+            },
             test,
             name: name.to_owned(),
             place: (!module.is_empty()).then(|| (module.to_owned(), 17)),
@@ -296,6 +300,11 @@ pub(crate) fn rich() -> RunReport {
     for question in QUESTIONS {
         let proofs = match question {
             OpenQuestion::TooManyFailures => vec![Proof::TooManyFailures { failed: 112, ran: 530 }],
+            OpenQuestion::BaseUnknown => {
+                let keys = vec!["project.version".to_owned()];
+                let files = vec![touch("pyproject.toml", Touch::Configured(keys))];
+                vec![always(), Proof::TouchesChange { files, changed: 1 }]
+            }
             OpenQuestion::PassesAtBase => vec![
                 always(),
                 Proof::AtBase { commit: BASE.into(), passed: 2, failed: 0, source: BaseSource::Run },
@@ -599,7 +608,7 @@ pub(crate) fn hostile() -> RunReport {
         .build();
     for failure in &mut report.failures {
         failure.place = Some((attack.into(), 0));
-        failure.reproduce = attack.into();
+        failure.reproduce.command = attack.into();
     }
     report.lost = vec![attack.into()];
     report.notices =
@@ -625,7 +634,7 @@ pub(crate) fn huge() -> RunReport {
     }
     let mut report = builder.build();
     for failure in &mut report.failures {
-        failure.reproduce.push_str(&long);
+        failure.reproduce.command.push_str(&long);
     }
     report.lost = vec![long.clone(); 1_000];
     report.notices = vec![Notice { text: long, warning: true }; 1_000];

@@ -106,7 +106,9 @@ fn every_block_fits_a_screen_and_every_question_says_what_decides_it() {
         let option = match question {
             OpenQuestion::TooManyFailures => "`--max-failures`",
             OpenQuestion::PassesAtBase => "a clean checkout",
-            OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted => "`--verify-base`",
+            OpenQuestion::BaseUnknown | OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted => {
+                "`--verify-base`"
+            }
             OpenQuestion::ChangeUnknown => "`--base REF`",
             OpenQuestion::NotEnoughRuns => "`--confidence 0.99`",
         };

@@ -33,7 +33,7 @@ fn list(bursty: Expected, more: &[(Expected, &[&'static str])]) -> Vec<Expectati
         (flaky("state-dependent"), STATE_DEPENDENT),
         (flaky("hash-seed"), HASH_SEED),
         (flaky("process-dependent"), PROCESS_DEPENDENT),
-        (flaky("untouched"), UNTOUCHED),
+        (ENVIRONMENT, UNTOUCHED),
         (REGRESSION, REGRESSIONS),
         (BROKEN_BEFORE, BROKEN),
         (INFRASTRUCTURE, OUTAGES),
@@ -49,6 +49,7 @@ fn list(bursty: Expected, more: &[(Expected, &[&'static str])]) -> Vec<Expectati
 
 const REGRESSION: Expected = Expected::Verdict { conclusion: "regression", detail: None };
 const BROKEN_BEFORE: Expected = Expected::Verdict { conclusion: "broken-before", detail: None };
+const ENVIRONMENT: Expected = Expected::Verdict { conclusion: "environment", detail: None };
 const INFRASTRUCTURE: Expected = Expected::Verdict { conclusion: "infrastructure", detail: None };
 
 const fn flaky(kind: &'static str) -> Expected {
@@ -70,7 +71,8 @@ const RANDOM: Expected = Expected::OneOf(&[
     flaky("state-dependent"),
     flaky("hash-seed"),
     flaky("process-dependent"),
-    flaky("untouched"),
+    flaky("undecided-kind"),
+    ENVIRONMENT,
     BROKEN_BEFORE,
 ]);
 

@@ -1,10 +1,11 @@
 //! Which files changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read as _;
 use std::path::Path;
 
-use super::patch;
-use super::{ChangeKind, ChangedFile, LineRange, Shape};
+use super::{ChangeKind, ChangedFile, KeyChanges, LineRange, Shape};
+use super::{keys, patch};
 use crate::ChangeError;
 use crate::git::{Git, path_from};
 
@@ -22,6 +23,9 @@ const DIFF: [&str; 8] = [
 
 const PATCH: [&str; 5] =
     ["--patch", "--unified=0", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/"];
+
+/// More configuration files than this are not compared by key.
+const MOST_KEYED: usize = 64;
 
 /// A changed path, with the bytes git has for its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +93,7 @@ pub(super) fn collect(
     }
     let mut lines = lines(git, base, &all)?;
     let folders = Folders::read(git, root, base, &all)?;
+    let mut keyed = 0;
     let files = all.into_values().map(|entry| {
         let path = String::from_utf8_lossy(&entry.path).into_owned();
         let extension = Path::new(&path).extension();
@@ -108,10 +113,40 @@ pub(super) fn collect(
             inserted,
             source: entry.shape != Shape::Folder && extension.is_some_and(|extension| extension == "py"),
             folder: folders.moved(&entry).map(|folder| String::from_utf8_lossy(folder).into_owned()),
+            keys: if is_compared(&entry, &path) && keyed < MOST_KEYED {
+                keyed += 1;
+                changed_keys(git, root, base, &path)
+            } else {
+                None
+            },
             path,
         }
     });
     Ok(files.collect())
+}
+
+/// Whether a file has two versions that can be compared by key.
+fn is_compared(entry: &Entry, path: &str) -> bool {
+    entry.kind == ChangeKind::Modified
+        && entry.shape == Shape::File
+        && !entry.conflict
+        && std::str::from_utf8(&entry.path).is_ok()
+        && keys::is_keyed(path)
+}
+
+/// Which keys of a configuration file changed; none if that cannot be told.
+fn changed_keys(git: &Git, root: &Path, base: &str, path: &str) -> Option<KeyChanges> {
+    let most = keys::MOST_BYTES + 1;
+    let mut before = Vec::new();
+    // One that is too large ends in an error: git cannot print all of it.
+    git.stream(&["cat-file", "blob", &format!("{base}:{path}")], |input| {
+        input.take(most).read_to_end(&mut before)
+    })
+    .ok()?;
+    let mut after = Vec::new();
+    let file = std::fs::File::open(root.join(path)).ok()?;
+    file.take(most).read_to_end(&mut after).ok()?;
+    keys::compare(path, &before, &after)
 }
 
 /// `:100644 100644 1234567 89abcde M`, a zero byte, a path, a zero byte.

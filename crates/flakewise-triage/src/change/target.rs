@@ -8,6 +8,8 @@ use crate::git::Git;
 pub(super) struct Base {
     pub(super) commit: String,
     pub(super) found: String,
+    /// The branch it is on, if it is where the change parted from one.
+    pub(super) target: Option<String>,
 }
 
 /// Variables in which CI systems name the commit a change starts from. They
@@ -79,7 +81,13 @@ pub(super) fn find(
         let Some(commit) = git.commit(&full)? else {
             continue;
         };
-        let base = merge_base(git, head, &commit, reference)?;
+        let target = match reference {
+            "origin/HEAD" => git
+                .line(&["symbolic-ref", "--quiet", &full])?
+                .and_then(|name| name.strip_prefix("refs/remotes/origin/").map(str::to_owned)),
+            reference => Some(reference.strip_prefix("origin/").unwrap_or(reference).to_owned()),
+        };
+        let base = merge_base(git, head, &commit, reference, target)?;
         if base.commit != head {
             return Ok(base);
         }
@@ -87,7 +95,8 @@ pub(super) fn find(
     }
     // Untracked files alone may be what a build left: the last commit is the
     // better guess then, and they count too.
-    let uncommitted = Base { commit: head.to_owned(), found: "HEAD, for uncommitted work only".to_owned() };
+    let found = "HEAD, for uncommitted work only".to_owned();
+    let uncommitted = Base { commit: head.to_owned(), found, target: None };
     if work.tracked && !CI.iter().any(|name| variable(name).is_some()) {
         return Ok(uncommitted);
     }
@@ -104,7 +113,13 @@ fn by_name(git: &Git, head: &str, named: &str) -> Result<Base, ChangeError> {
         None => git.commit(&remote)?.map(|commit| (commit, format!("origin/{named}"))),
     };
     let (commit, name) = commit.ok_or_else(|| ChangeError::UnknownBase { base: named.to_owned() })?;
-    merge_base(git, head, &commit, &name)
+    // A commit or a tag is no branch, whatever branches it is on.
+    let full = git.line(&["rev-parse", "--symbolic-full-name", "--verify", "--quiet", &name])?;
+    let branch = full.as_deref().and_then(|full| {
+        full.strip_prefix("refs/heads/").or_else(|| full.strip_prefix("refs/remotes/origin/"))
+    });
+    let target = branch.filter(|_| named != "HEAD").map(str::to_owned);
+    merge_base(git, head, &commit, &name, target)
 }
 
 fn by_ci(
@@ -112,27 +127,27 @@ fn by_ci(
     head: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<Base>, ChangeError> {
+    let is_set = |name: &&&str| **name != "TRAVIS_BRANCH" || variable("TRAVIS_PULL_REQUEST").is_some();
+    let target = TARGET_BRANCHES.iter().filter(is_set).find_map(|name| variable(name));
+    let target = target.map(|target| target.strip_prefix("refs/heads/").unwrap_or(&target).to_owned());
     for name in TARGET_COMMITS {
         let Some(value) = variable(name) else {
             continue;
         };
         let is_commit = value.len() >= 7 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
         if let Some(commit) = git.commit(&value)?.filter(|_| is_commit) {
-            return merge_base(git, head, &commit, &value[..value.len().min(12)]).map(Some);
+            return merge_base(git, head, &commit, &value[..value.len().min(12)], target).map(Some);
         }
     }
-    let is_set = |name: &&&str| **name != "TRAVIS_BRANCH" || variable("TRAVIS_PULL_REQUEST").is_some();
-    let target = TARGET_BRANCHES.iter().filter(is_set).find_map(|name| variable(name));
-    let Some(target) = target else {
+    let Some(branch) = target else {
         return Ok(None);
     };
-    let branch = target.strip_prefix("refs/heads/").unwrap_or(&target);
     let candidates = [(format!("refs/remotes/origin/{branch}"), format!("origin/{branch}"))]
         .into_iter()
-        .chain([(format!("refs/heads/{branch}"), branch.to_owned())]);
+        .chain([(format!("refs/heads/{branch}"), branch.clone())]);
     for (reference, name) in candidates {
         if let Some(commit) = git.commit(&reference)? {
-            return merge_base(git, head, &commit, &name).map(Some);
+            return merge_base(git, head, &commit, &name, Some(branch)).map(Some);
         }
     }
     // GitHub checks out a merge of the pull request into its target, and of
@@ -141,28 +156,36 @@ fn by_ci(
         && variable("GITHUB_REF")
             .is_some_and(|name| name.starts_with("refs/pull/") && name.ends_with("/merge"));
     if is_merge && let Some(commit) = git.commit("HEAD^1")? {
-        return Ok(Some(Base { commit, found: format!("what the pull request is merged into, {branch}") }));
+        let found = format!("what the pull request is merged into, {branch}");
+        return Ok(Some(Base { commit, found, target: Some(branch) }));
     }
     if is_shallow(git)? {
         return Err(ChangeError::Shallow { wanted: format!("merge base with {branch}") });
     }
-    Err(ChangeError::TargetNotFetched { branch: branch.to_owned() })
+    Err(ChangeError::TargetNotFetched { branch })
 }
 
-fn merge_base(git: &Git, head: &str, with: &str, name: &str) -> Result<Base, ChangeError> {
+fn merge_base(
+    git: &Git,
+    head: &str,
+    with: &str,
+    name: &str,
+    target: Option<String>,
+) -> Result<Base, ChangeError> {
     let found = format!("merge base with {name}");
     if let Some(commit) = git.line(&["merge-base", with, head])? {
-        return Ok(Base { commit, found });
+        return Ok(Base { commit, found, target });
     }
     if is_shallow(git)? {
         return Err(ChangeError::Shallow { wanted: found });
     }
-    Ok(Base { commit: with.to_owned(), found: format!("{name}, which shares no history with HEAD") })
+    let found = format!("{name}, which shares no history with HEAD");
+    Ok(Base { commit: with.to_owned(), found, target: None })
 }
 
 fn parent(git: &Git, head: &str) -> Result<Base, ChangeError> {
     if let Some(commit) = git.commit("HEAD^1")? {
-        return Ok(Base { commit, found: "parent of HEAD".to_owned() });
+        return Ok(Base { commit, found: "parent of HEAD".to_owned(), target: None });
     }
     if is_shallow(git)? {
         return Err(ChangeError::Shallow { wanted: "parent of HEAD".to_owned() });
@@ -170,6 +193,6 @@ fn parent(git: &Git, head: &str) -> Result<Base, ChangeError> {
     Err(ChangeError::NoParent { commit: head.to_owned() })
 }
 
-fn is_shallow(git: &Git) -> Result<bool, ChangeError> {
+pub(super) fn is_shallow(git: &Git) -> Result<bool, ChangeError> {
     Ok(git.line(&["rev-parse", "--is-shallow-repository"])?.as_deref() == Some("true"))
 }

@@ -1,6 +1,8 @@
 //! What changed.
 
-use flakewise_triage::{ChangeError, LineRange, Shape};
+use std::path::Path;
+
+use flakewise_triage::{ChangeError, ChangedFile, KeyEffect, LineRange, Shape};
 
 use crate::repository::{Repository, discover, file, git, kinds, lines};
 
@@ -76,6 +78,68 @@ fn binary_files_and_permissions_have_no_lines() {
     let change = repository.against("main");
     assert_eq!(lines(&change, "data/prices.json"), []);
     assert!(!file(&change, "data/prices.json").source);
+}
+
+const PYPROJECT: &str =
+    "[project]\nname = 'shop'\nversion = '1.0'\n[tool.pytest.ini_options]\naddopts = '-q'\n";
+
+#[test]
+fn keys_of_configuration_files_are_compared_with_the_base() {
+    let repository = Repository::new();
+    for path in ["pyproject.toml", "tox.ini", "big.toml", "broken.toml", "gone.toml", "svc/pyproject.toml"] {
+        repository.write(path, if path == "tox.ini" { "[pytest]\naddopts = -q\n" } else { PYPROJECT });
+    }
+    repository.commit("base");
+    repository.git(&["checkout", "--quiet", "-b", "work"]);
+    repository.write("pyproject.toml", PYPROJECT.replace("1.0", "1.1"));
+    repository.commit("bumped");
+    repository.write("tox.ini", "[pytest]\naddopts = -x\n[flake8]\nmax = 9\n");
+    repository.git(&["add", "tox.ini"]);
+    repository.write("svc/pyproject.toml", format!("# Nothing else\n{PYPROJECT}"));
+    repository.write("big.toml", format!("{PYPROJECT}x = '{}'\n", "x".repeat(1 << 20)));
+    repository.write("broken.toml", "[project");
+    repository.write("new.toml", PYPROJECT);
+    repository.remove("gone.toml");
+    repository.write("data/prices.json", "{\"tea\": 2}\n");
+    let change = repository.change();
+    let keys = |path: &str| {
+        let keys = file(&change, path).keys.as_ref()?;
+        Some(keys.changed.iter().map(|key| (key.name.as_str(), key.effect)).collect::<Vec<_>>())
+    };
+    assert_eq!(keys("pyproject.toml"), Some(vec![("project.version", KeyEffect::Metadata)]));
+    let tox = vec![("flake8.max", KeyEffect::Nothing), ("pytest.addopts", KeyEffect::Tests)];
+    assert_eq!(keys("tox.ini"), Some(tox));
+    assert_eq!(keys("svc/pyproject.toml"), Some(vec![]));
+    for path in ["big.toml", "broken.toml", "new.toml", "gone.toml", "data/prices.json"] {
+        assert_eq!(keys(path), None, "{path}");
+    }
+    // In the other direction, the large version is that of the base.
+    repository.commit("all of it");
+    repository.git(&["checkout", "--quiet", "-b", "back"]);
+    repository.write("big.toml", PYPROJECT);
+    assert_eq!(file(&repository.against("work"), "big.toml").keys, None);
+}
+
+#[test]
+fn a_test_is_changed_with_its_file_or_its_lines() {
+    let repository = Repository::on_branch();
+    repository.write("src/shop/cart.py", CART.replace("three = 3", "three = 4"));
+    repository.write("tests/test_new.py", "def test_a(): pass\n");
+    repository.remove("src/shop/tax.py");
+    let change = repository.change();
+    let cart = Path::new("src/shop/cart.py");
+    let changes = |lines| change.changes_test(cart, lines);
+    assert!(changes(None) && changes(Some((1, 3))) && changes(Some((3, 9))) && changes(Some((3, 3))));
+    assert!(!changes(Some((1, 2))) && !changes(Some((4, 9))));
+    assert!(change.changes_test(&repository.root().join(cart), Some((3, 3))));
+    assert!(change.changes_test(&repository.root().join("src/../src/shop/cart.py"), Some((3, 3))));
+    for path in ["tests/test_new.py", "src/shop/tax.py"] {
+        assert!(change.changes_test(Path::new(path), Some((40, 41))), "{path}");
+    }
+    for path in ["tests/test_cart.py", "elsewhere.py", "/src/shop/cart.py", ""] {
+        assert!(!change.changes_test(Path::new(path), None), "{path}");
+        assert_eq!(change.file(Path::new(path)), None::<&ChangedFile>, "{path}");
+    }
 }
 
 #[test]

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use flakewise_model::Touch;
-use flakewise_triage::{Change, ChangeKind, ChangedFile, Dependencies, LineRange, Meeting, Shape, intersect};
+use flakewise_model::{Touch, TouchedFile};
+use flakewise_triage::{
+    Change, ChangeKind, ChangedFile, ChangedKey, Dependencies, KeyChanges, KeyEffect, LineRange, Meeting,
+    Shape, intersect,
+};
 use proptest::prelude::*;
 
 use ChangeKind::{Added, Deleted, Modified};
@@ -19,7 +22,15 @@ fn changed(kind: ChangeKind, path: &str) -> ChangedFile {
         inserted: vec![],
         source: std::path::Path::new(path).extension().is_some_and(|extension| extension == "py"),
         folder: None,
+        keys: None,
     }
+}
+
+/// A configuration file in which keys changed.
+fn reconfigured(path: &str, keys: &[(&str, KeyEffect)]) -> ChangedFile {
+    let key = |(name, effect): &(&str, KeyEffect)| ChangedKey { name: (*name).to_owned(), effect: *effect };
+    let keys = KeyChanges { changed: keys.iter().map(key).collect(), project: Some("my-shop".to_owned()) };
+    ChangedFile { keys: Some(keys), ..changed(Modified, path) }
 }
 
 fn change(files: impl Into<Vec<ChangedFile>>) -> Change {
@@ -28,6 +39,7 @@ fn change(files: impl Into<Vec<ChangedFile>>) -> Change {
         head: "h".into(),
         base: "b".into(),
         found: "merge base with main".into(),
+        target: None,
         files: files.into(),
         uncommitted: false,
     }
@@ -87,8 +99,67 @@ fn a_modified_file_is_touched_when_opened_or_loaded() {
     assert_eq!(touch(data(), &opened("/elsewhere/data/prices.json")), None);
     assert_eq!(touch(data(), &opened("/r/data/prices.json.bak")), None);
     assert_eq!(touch(data(), &listed("/r/data")), None);
-    let config = Dependencies { config: set(&["/r/data/prices.json"]), ..dependencies() };
-    assert_eq!(touch(data(), &config), Some(Touch::Opened));
+}
+
+fn configured(path: &str) -> Dependencies {
+    Dependencies { config: set(&[path]), ..dependencies() }
+}
+
+#[test]
+fn being_configured_by_a_file_counts_by_what_changed_in_it() {
+    use KeyEffect::{Environment, Metadata, Nothing, Tests, Unknown};
+    let configured = configured("/r/pyproject.toml");
+    let file = |keys: &[(&str, KeyEffect)]| reconfigured("pyproject.toml", keys);
+    let by = |keys: &[&str]| Some(Touch::Configured(keys.iter().map(|key| (*key).to_owned()).collect()));
+    assert_eq!(touch(file(&[]), &configured), None, "only comments changed");
+    assert_eq!(touch(file(&[("project.version", Metadata), ("tool.ruff.x", Nothing)]), &configured), None);
+    assert_eq!(
+        touch(file(&[("project.version", Metadata), ("tool.pytest.addopts", Tests)]), &configured),
+        by(&["tool.pytest.addopts"])
+    );
+    assert_eq!(touch(file(&[("tool.shop.x", Unknown)]), &configured), by(&["tool.shop.x"]));
+    assert_eq!(touch(changed(Modified, "pyproject.toml"), &configured), by(&[]), "it could not be compared");
+    assert_eq!(
+        reason(file(&[("project.dependencies", Environment), ("project.version", Metadata)]), &configured),
+        "`project.dependencies` changed in `pyproject.toml`, which may change what is installed or set"
+    );
+    // Reading it as data is something else.
+    let read = Dependencies { opened: set(&["/r/pyproject.toml"]), ..configured.clone() };
+    assert_eq!(touch(file(&[("project.version", Metadata)]), &read), Some(Touch::Opened));
+    assert_eq!(touch(file(&[]), &read), Some(Touch::Opened), "it may compare the text");
+}
+
+#[test]
+fn a_version_counts_for_whoever_asks_what_is_installed() {
+    let asking = |path: &str| Dependencies { opened: set(&[path]), ..configured("/r/pyproject.toml") };
+    let version = || reconfigured("pyproject.toml", &[("project.version", KeyEffect::Metadata)]);
+    let own = asking("/v/site-packages/My_Shop-1.0.dist-info/METADATA");
+    assert_eq!(touch(version(), &own), Some(Touch::Configured(vec!["project.version".to_owned()])));
+    assert_eq!(touch(version(), &asking("/v/site-packages/other-1.0.dist-info/METADATA")), None);
+    let unread = Dependencies { config: BTreeSet::new(), ..own };
+    assert!(reason(version(), &unread).starts_with("`project.version` changed in `pyproject.toml`"));
+}
+
+#[test]
+fn a_configuration_file_that_nobody_reads_matters_if_it_shapes_the_environment() {
+    use KeyEffect::{Environment, Tests, Unknown};
+    assert_eq!(touch(reconfigured("setup.cfg", &[("tool:pytest.addopts", Tests)]), &dependencies()), None);
+    for effect in [Environment, Unknown] {
+        let said = reason(reconfigured("tox.ini", &[("testenv.deps", effect)]), &dependencies());
+        assert_eq!(said, "`testenv.deps` changed in `tox.ini`, which may change what is installed or set");
+    }
+    let said = reason(changed(Modified, "setup.cfg"), &dependencies());
+    assert_eq!(said, "`setup.cfg` changed, which may change what is installed or set");
+}
+
+#[test]
+fn only_configuration_is_told_from_more() {
+    let by = |touch| TouchedFile { path: "a".to_owned(), touch };
+    let configured = || by(Touch::Configured(vec![]));
+    assert!(Meeting::Touches(vec![configured(), configured()]).only_configuration());
+    assert!(!Meeting::Touches(vec![configured(), by(Touch::Loaded)]).only_configuration());
+    assert!(!Meeting::Disjoint { dependencies: 1 }.only_configuration());
+    assert!(!Meeting::Unknown { reason: String::new() }.only_configuration());
 }
 
 #[test]
@@ -179,8 +250,14 @@ fn files_around_a_test_count_for_all_tests_below() {
     let unseen = Dependencies { loaded: BTreeSet::new(), ..dependencies() };
     assert_eq!(touch(changed(Modified, "tests/test_a.py"), &unseen), Some(Touch::Loaded));
     for name in ["pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"] {
-        assert_eq!(touch(changed(Added, name), &dependencies()), Some(Touch::LookedFor), "{name}");
-        assert_eq!(touch(changed(Deleted, name), &dependencies()), Some(Touch::LookedFor), "{name}");
+        for kind in [Added, Deleted] {
+            assert_eq!(
+                touch(changed(kind, name), &dependencies()),
+                Some(Touch::Configured(vec![])),
+                "{name}"
+            );
+            assert_eq!(touch(changed(kind, name), &listed("/r")), Some(Touch::LookedFor), "{name}");
+        }
     }
 }
 
@@ -217,6 +294,53 @@ fn what_is_installed_compiled_or_linked_leaves_the_answer_open() {
     assert_eq!(reason(link, &dependencies()), "the symbolic link `data/current` changed");
     let lossy = ChangedFile { lossy: true, ..changed(Modified, "data/\u{fffd}") };
     assert_eq!(reason(lossy, &dependencies()), "`data/\u{fffd}` changed, whose name is not UTF-8");
+}
+
+#[test]
+fn code_in_other_languages_is_run_by_something_else() {
+    let plain = dependencies();
+    let native = loaded("/v/site-packages/numpy/_core.so");
+    let started = Dependencies { started: vec!["it started a process (`java`)".into()], ..dependencies() };
+    let connected = Dependencies { connected: vec!["127.0.0.1:5432".into()], ..dependencies() };
+    for path in ["src/App.java", "a.kt", "cmd/main.go", "web/app.ts", "lib.so", "tool", "x.bin", "schema.sql"]
+    {
+        for kind in [Added, Modified, Deleted] {
+            assert_eq!(touch(changed(kind, path), &plain), None, "{path}");
+            let said = reason(changed(kind, path), &native);
+            assert_eq!(said, format!("`{path}` changed, which may be compiled into `_core.so`"));
+            let said = reason(changed(kind, path), &started);
+            let program = "which may be part of a program: it started a process (`java`)";
+            assert_eq!(said, format!("`{path}` changed, {program}"));
+            let said = reason(changed(kind, path), &connected);
+            let service = "which may be part of a service: it connected to `127.0.0.1:5432`";
+            assert_eq!(said, format!("`{path}` changed, {service}"));
+        }
+        let used = Dependencies { opened: set(&[&format!("/r/{path}")]), ..started.clone() };
+        assert_eq!(touch(changed(Modified, path), &used), Some(Touch::Opened));
+    }
+    // A script is opened by whoever runs it, and that was seen.
+    assert_eq!(touch(changed(Modified, "bin/run.sh"), &native), None);
+    assert_eq!(touch(changed(Modified, "bin/run.sh"), &started), None);
+    assert!(reason(changed(Modified, "web/index.php"), &connected).contains("part of a service"));
+}
+
+#[test]
+fn documents_and_data_can_only_be_opened() {
+    let busy = Dependencies {
+        loaded: set(&["/v/site-packages/numpy/_core.so"]),
+        started: vec!["it started a process (`git`)".into()],
+        connected: vec!["127.0.0.1:5432".into()],
+        ..dependencies()
+    };
+    for path in
+        ["README.md", "docs/guide.rst", "LICENSE", "a.txt", "a.csv", "a.png", "pkg/other.py", "a.json"]
+    {
+        assert_eq!(touch(changed(Modified, path), &busy), None, "{path}");
+    }
+    let version = reconfigured("web/package.json", &[("version", KeyEffect::Nothing)]);
+    assert_eq!(touch(version, &busy), None);
+    let scripts = reconfigured("web/package.json", &[("dependencies.react", KeyEffect::Environment)]);
+    assert!(reason(scripts, &busy).starts_with("`web/package.json` changed"));
 }
 
 #[test]
@@ -268,7 +392,11 @@ fn touches(file: &ChangedFile, dependencies: &Dependencies) -> bool {
         Shape::Folder => as_source(used) == path || used.starts_with(&format!("{path}/")),
         _ => *used == path || as_source(used) == path || is_copy(used),
     };
-    let is_used = [&dependencies.opened, &dependencies.loaded, &dependencies.config]
+    let acts = |effect: KeyEffect| matches!(effect, KeyEffect::Tests | KeyEffect::Unknown);
+    let configures = file.keys.as_ref().is_none_or(|keys| keys.changed.iter().any(|key| acts(key.effect)));
+    let nothing = BTreeSet::new();
+    let config = if configures { &dependencies.config } else { &nothing };
+    let is_used = [&dependencies.opened, &dependencies.loaded, config]
         .into_iter()
         .flatten()
         .chain(dependencies.executed.keys())
@@ -308,6 +436,24 @@ fn touches(file: &ChangedFile, dependencies: &Dependencies) -> bool {
         || modules.iter().any(|module| dependencies.imports.iter().any(|import| is_asked_for(module, import)))
 }
 
+/// Whether anything may act on the test unseen, where none of the files is
+/// touched.
+fn is_open(files: &[ChangedFile], dependencies: &Dependencies) -> bool {
+    // Of the names that are drawn, only `b` and `x.go` are no Python and no data.
+    let is_code = |file: &ChangedFile| file.path.ends_with('b') || file.path.ends_with("x.go");
+    let is_environment = |file: &ChangedFile| {
+        file.path.ends_with("pyproject.toml")
+            && file.keys.as_ref().is_none_or(|keys| {
+                keys.changed
+                    .iter()
+                    .any(|key| matches!(key.effect, KeyEffect::Environment | KeyEffect::Unknown))
+            })
+    };
+    let is_busy = !dependencies.started.is_empty() || !dependencies.connected.is_empty();
+    !dependencies.hidden.is_empty()
+        || files.iter().any(|file| is_environment(file) || (is_code(file) && is_busy))
+}
+
 fn any_path() -> impl Strategy<Value = String> {
     let folder = prop_oneof![Just(""), Just("a/"), Just("a/b/"), Just("src/a/"), Just("b/")];
     let name = prop_oneof![
@@ -319,6 +465,8 @@ fn any_path() -> impl Strategy<Value = String> {
         Just("pytest.ini"),
         Just("data.json"),
         Just("x.json"),
+        Just("x.go"),
+        Just("pyproject.toml"),
     ];
     (folder, name).prop_map(|(folder, name)| format!("{folder}{name}"))
 }
@@ -332,14 +480,23 @@ fn any_dependency() -> impl Strategy<Value = String> {
     ]
 }
 
+fn any_effect() -> impl Strategy<Value = KeyEffect> {
+    use KeyEffect::{Environment, Metadata, Nothing, Tests, Unknown};
+    proptest::sample::select(vec![Nothing, Metadata, Tests, Environment, Unknown])
+}
+
 prop_compose! {
     fn any_file()(
         path in any_path(),
         kind in prop_oneof![Just(Added), Just(Modified), Just(Deleted), Just(ChangeKind::TypeChanged)],
         is_folder in proptest::bool::weighted(0.1),
+        effects in proptest::option::of(proptest::collection::vec(any_effect(), 0..3)),
     ) -> ChangedFile {
         let shape = if is_folder { Shape::Folder } else { Shape::File };
-        ChangedFile { shape, ..changed(kind, &path) }
+        let keys = effects.filter(|_| !is_folder && kind == Modified && path.ends_with("pyproject.toml"));
+        let key = |effect| ChangedKey { name: format!("{effect:?}"), effect };
+        let keys = keys.map(|effects| KeyChanges { changed: effects.into_iter().map(key).collect(), project: None });
+        ChangedFile { shape, keys, ..changed(kind, &path) }
     }
 }
 
@@ -357,8 +514,12 @@ prop_compose! {
         executed in proptest::collection::btree_map(
             any_dependency(), proptest::collection::btree_set(1_u32..9, 0..4), 0..2),
         hidden in prop_oneof![3 => Just(vec![]), 1 => Just(vec!["started a process".to_owned()])],
+        started in prop_oneof![3 => Just(vec![]), 1 => Just(vec!["started a process".to_owned()])],
+        connected in prop_oneof![3 => Just(vec![]), 1 => Just(vec!["127.0.0.1:80".to_owned()])],
     ) -> Dependencies {
-        Dependencies { test, opened, loaded, listed, looked_for, imports, executed, config, hidden }
+        Dependencies {
+            test, opened, loaded, listed, looked_for, imports, executed, config, hidden, started, connected,
+        }
     }
 }
 
@@ -378,6 +539,8 @@ fn union(one: &Dependencies, other: &Dependencies) -> Dependencies {
         executed,
         config: join(&one.config, &other.config),
         hidden: [&one.hidden[..], &other.hidden].concat(),
+        started: [&one.started[..], &other.started].concat(),
+        connected: [&one.connected[..], &other.connected].concat(),
     }
 }
 
@@ -404,10 +567,10 @@ proptest! {
                 prop_assert_eq!(found, expected);
             }
             Meeting::Unknown { .. } => {
-                prop_assert!(expected.is_empty() && !files.is_empty() && !dependencies.hidden.is_empty());
+                prop_assert!(expected.is_empty() && !files.is_empty() && is_open(&files, &dependencies));
             }
             Meeting::Disjoint { .. } => {
-                prop_assert!(expected.is_empty() && (files.is_empty() || dependencies.hidden.is_empty()));
+                prop_assert!(expected.is_empty() && (files.is_empty() || !is_open(&files, &dependencies)));
             }
         }
     }
@@ -448,5 +611,83 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+fn any_meeting() -> impl Strategy<Value = Meeting> {
+    let touch = prop_oneof![
+        proptest::collection::btree_set(1_u32..9, 1..4)
+            .prop_map(|lines| Touch::Executed(lines.into_iter().collect())),
+        Just(Touch::Loaded),
+        Just(Touch::Opened),
+        Just(Touch::LookedFor),
+        proptest::collection::btree_set("[ab]", 0..3)
+            .prop_map(|keys| Touch::Configured(keys.into_iter().collect())),
+    ];
+    prop_oneof![
+        (0_u32..9).prop_map(|dependencies| Meeting::Disjoint { dependencies }),
+        "[ab]".prop_map(|reason| Meeting::Unknown { reason }),
+        proptest::collection::btree_map("[a-d]\\.py", touch, 1..4).prop_map(|files| {
+            let files: Vec<_> = files.into_iter().map(|(path, touch)| TouchedFile { path, touch }).collect();
+            // As they are given: the surest first.
+            Meeting::Touches(files.clone()).union(Meeting::Touches(files))
+        }),
+    ]
+}
+
+/// A meeting without the words in which it says that something is unknown.
+fn wordless(meeting: Meeting) -> Meeting {
+    match meeting {
+        Meeting::Unknown { .. } => Meeting::Unknown { reason: String::new() },
+        meeting => meeting,
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_union_says_the_most_of_both(one in any_meeting(), other in any_meeting()) {
+        let union = one.clone().union(other.clone());
+        prop_assert_eq!(strength(&union), strength(&one).max(strength(&other)));
+        if let Meeting::Touches(files) = &union {
+            let touches = |meeting: &Meeting| -> BTreeMap<String, Touch> {
+                match meeting {
+                    Meeting::Touches(files) => files.iter().map(|file| (file.path.clone(), file.touch.clone())).collect(),
+                    _ => BTreeMap::new(),
+                }
+            };
+            let (one, other, both) = (touches(&one), touches(&other), touches(&union));
+            prop_assert_eq!(both.len(), files.len(), "every file is there once");
+            prop_assert!(both.keys().all(|path| one.contains_key(path) || other.contains_key(path)));
+            for (path, touch) in one.iter().chain(&other) {
+                match (touch, &both[path]) {
+                    (Touch::Executed(lines), Touch::Executed(all)) => {
+                        prop_assert!(all.is_sorted() && lines.iter().all(|line| all.contains(line)));
+                    }
+                    (Touch::Executed(_), weaker) => prop_assert!(false, "executed became {:?}", weaker),
+                    (Touch::Loaded, stronger) => prop_assert!(matches!(stronger, Touch::Executed(_) | Touch::Loaded)),
+                    (Touch::Opened, stronger) => {
+                        prop_assert!(!matches!(stronger, Touch::LookedFor | Touch::Configured(_)));
+                    }
+                    (Touch::LookedFor, stronger) => prop_assert!(!matches!(stronger, Touch::Configured(_))),
+                    (Touch::Configured(keys), Touch::Configured(all)) => {
+                        prop_assert!(keys.iter().all(|key| all.contains(key)));
+                    }
+                    (Touch::Configured(_), _) => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_observations_does_not_matter(
+        one in any_meeting(), other in any_meeting(), third in any_meeting(),
+    ) {
+        prop_assert_eq!(one.clone().union(one.clone()), one.clone());
+        prop_assert_eq!(
+            wordless(one.clone().union(other.clone())), wordless(other.clone().union(one.clone()))
+        );
+        prop_assert_eq!(
+            one.clone().union(other.clone()).union(third.clone()), one.union(other.union(third))
+        );
     }
 }

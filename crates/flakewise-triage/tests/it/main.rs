@@ -5,3 +5,4 @@ mod change;
 mod churn;
 mod depends;
 mod repository;
+mod without;

@@ -57,6 +57,7 @@ fn described(name: &str, meeting: &Meeting) -> serde_json::Value {
                 Touch::Loaded => "loaded",
                 Touch::Opened => "opened",
                 Touch::LookedFor => "looked-for",
+                Touch::Configured(_) => "configured",
             };
             let files: Vec<_> = files
                 .iter()

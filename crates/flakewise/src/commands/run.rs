@@ -10,7 +10,7 @@ use std::time::Duration;
 use flakewise_model::{Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict};
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
-use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage};
+use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
 use indicatif::ProgressBar;
 
 use crate::args::{RunArguments, RunFormat, Tolerated};
@@ -67,10 +67,16 @@ pub(crate) fn run(
     );
     // Every process of the tests ends here, whatever became of them.
     drop(suite);
+    let mut triaged = triaged?;
+    let trying = |name: &str| {
+        let mut bar = bar.borrow_mut();
+        let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
+        bar.set_message(format!("checking that the printed command reproduces {name}"));
+    };
+    try_lines(&mut triaged.report, &triaged.trials, arguments.reproduce_budget, &trying);
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();
     }
-    let triaged = triaged?;
     if let Some(error) = change_trouble.filter(|_| !triaged.report.failures.is_empty()) {
         printer.warning(&format!("failures cannot be compared with the change: {error}"));
         if let Some(hint) = error.hint() {

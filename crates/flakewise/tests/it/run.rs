@@ -356,6 +356,67 @@ fn uncommitted_work_is_part_of_the_change() {
     );
 }
 
+/// How the only failing test meets the change: `untouched-by-change`, or
+/// `touches-change` with the files.
+fn meeting(report: &Value) -> String {
+    let kinds = ["touches-change", "untouched-by-change", "dependencies-unknown"];
+    let proofs = report["failures"][0]["evidence"].as_array().expect("there is evidence");
+    let is_meeting = |proof: &&Value| kinds.iter().any(|kind| proof["kind"] == *kind);
+    let proof = proofs.iter().find(is_meeting).expect("it was compared with the change");
+    let files = proof["files"].as_array().into_iter().flatten();
+    let files = files.map(|file| format!(" {} {} {}", file["path"], file["touch"], file["keys"]));
+    let said = format!("{}{}{}", proof["kind"], files.collect::<String>(), proof["reason"]);
+    said.replace('"', "").replace(" null", "").replace("null", "")
+}
+
+#[test]
+fn what_changed_in_a_configuration_file_decides_whether_a_test_depends_on_it() {
+    let pyproject = "[project]\nname = 'shop'\nversion = '1'\n[tool.pytest.ini_options]\naddopts = '-q'\n";
+    let broken = "def test_a(): assert False\n";
+    let project = Project::new(&[("pyproject.toml", pyproject), ("test_a.py", broken)]);
+    let meets = |content: &str| {
+        project.context.write("pyproject.toml", content);
+        meeting(&project.report(&[], &[]).1)
+    };
+    let bumped = pyproject.replace('1', "2");
+    assert_eq!(meets(&format!("# Only a comment\n{pyproject}")), "untouched-by-change");
+    assert_eq!(meets(&bumped), "untouched-by-change");
+    assert_eq!(
+        meets(&bumped.replace("-q", "-v")),
+        "touches-change pyproject.toml configured [tool.pytest.ini_options.addopts]"
+    );
+    assert_eq!(
+        meets(&format!("{bumped}[tool.shop]\nx = 1\n")),
+        "touches-change pyproject.toml configured [tool.shop.x]"
+    );
+    let installs = meets(&bumped.replace("version = '2'", "version = '2'\ndependencies = ['x']"));
+    assert!(
+        installs.starts_with("dependencies-unknown") && installs.contains("project.dependencies"),
+        "{installs}"
+    );
+    // A test that reads it itself depends on all of it.
+    project.commit("test_a.py", "def test_a(): assert 'version = 1' in open('pyproject.toml').read()\n");
+    assert_eq!(meets(&bumped), "touches-change pyproject.toml opened");
+}
+
+#[test]
+fn a_source_of_another_language_is_not_cleared_where_something_may_run_it() {
+    let plain = "def test_a(): assert False\n";
+    let starts = "import subprocess\ndef test_a():\n    subprocess.run(['true'])\n    assert False\n";
+    let project = Project::new(&[("src/App.java", "one"), ("test_a.py", plain)]);
+    let meets = || meeting(&project.report(&[], &[]).1);
+    project.context.write("src/App.java", "two");
+    assert_eq!(meets(), "untouched-by-change");
+    project.commit("test_a.py", starts);
+    project.context.write("src/App.java", "three");
+    let said = meets();
+    assert!(said.starts_with("dependencies-unknown") && said.contains("App.java"), "{said}");
+    // A document can only be opened, and that would have been seen.
+    project.commit("src/App.java", "four");
+    project.context.write("README", "three");
+    assert_eq!(meets(), "untouched-by-change");
+}
+
 #[test]
 fn a_mistyped_option_is_not_taken_for_the_command() {
     let project = Project::new(&[]);
@@ -371,6 +432,23 @@ fn what_fails_at_the_base_too_was_broken_before() {
     assert_eq!(verdicts(&report), ["test_a.py::test_a broken-before -"]);
     assert_eq!(attempts(&report["failures"][0])[5..], ["base failed", "base failed"]);
     assert_eq!(code, Some(1));
+}
+
+#[test]
+fn the_same_failure_at_the_base_has_the_same_fingerprint() {
+    // Both say where the project is: the base is somewhere else.
+    let test = "import os\ndef test_a(): open(os.path.abspath('missing/ü.txt'))\n\
+        def test_b(): raise RuntimeError('in ' + os.getcwd() + '/ü')\n";
+    let project = Project::new(&[("test_a.py", test)]);
+    for style in ["native", "line", "long"] {
+        let (_, report) = project.report(&["--verify-base"], &[&format!("--tb={style}")]);
+        for failure in report["failures"].as_array().expect("a list") {
+            let attempts = failure["attempts"].as_array().expect("a list");
+            let failures: Vec<&Value> = attempts.iter().map(|attempt| &attempt["failure"]).collect();
+            assert!(attempts.iter().any(|attempt| attempt["phase"] == "base"));
+            assert!(failures.iter().all(|failure| *failure == failures[0]), "{style}: {failures:?}");
+        }
+    }
 }
 
 #[test]

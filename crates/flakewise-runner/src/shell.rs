@@ -1,0 +1,83 @@
+//! Lines that people could type, tried out.
+
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::processes;
+use crate::sys::{self, Waited};
+
+/// How often we look whether somebody wants us to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How a line ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEnd {
+    /// By itself.
+    Ended(ExitStatus),
+    /// It took too long and was ended.
+    TimedOut,
+    /// Somebody wants us to stop, and it was ended.
+    Interrupted,
+    /// There is no shell, or no room for a process.
+    NotStarted,
+}
+
+/// Runs a line in a shell, in the current directory and environment with some
+/// more variables: without our agent, in a process group of its own, without
+/// input, and with its output discarded.
+///
+/// Afterwards every process below this one is ended, also those that left the
+/// group: nothing else of ours may be running.
+pub fn run_line(line: &str, variables: &[(&str, OsString)], limit: Duration) -> LineEnd {
+    sys::adopt_orphans();
+    let stop = Arc::new(AtomicBool::new(false));
+    let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
+        .map(|signal| signal_hook::flag::register(signal, Arc::clone(&stop)));
+    let end = watched(line, variables, limit, &stop);
+    for signal in signals.into_iter().flatten() {
+        signal_hook::low_level::unregister(signal);
+    }
+    processes::sweep_all();
+    end
+}
+
+fn watched(line: &str, variables: &[(&str, OsString)], limit: Duration, stop: &AtomicBool) -> LineEnd {
+    let started = Command::new("sh")
+        .args(["-c", line])
+        .envs(variables.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn();
+    let Ok(child) = started else { return LineEnd::NotStarted };
+    let pid = child.id();
+    let (sender, ended) = channel();
+    std::thread::spawn(move || {
+        let status = match sys::wait(pid) {
+            Waited::Ended { status, .. } => status,
+            // Somebody else took note of it.
+            Waited::Alive | Waited::Nobody => ExitStatus::from_raw(libc::SIGKILL),
+        };
+        let _ = sender.send(status);
+    });
+    let deadline = Instant::now() + limit;
+    let early = loop {
+        let rest = deadline.saturating_duration_since(Instant::now());
+        match ended.recv_timeout(rest.min(LOOK)) {
+            Ok(status) => return LineEnd::Ended(status),
+            Err(RecvTimeoutError::Disconnected) => break LineEnd::NotStarted,
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => break LineEnd::Interrupted,
+            Err(RecvTimeoutError::Timeout) if rest.is_zero() => break LineEnd::TimedOut,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    };
+    processes::kill_tree(pid);
+    let _ = ended.recv();
+    early
+}
