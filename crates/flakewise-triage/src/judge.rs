@@ -14,8 +14,10 @@
 //! environment  π₃ · P(m | fails there too) · P(D)
 //! ```
 //!
-//! divided by their sum. A single pass on the same code is proof, and needs no
-//! formula.
+//! divided by their sum. A test with both outcomes at the base is flaky there,
+//! whatever else it is: then only the k failures here speak against a flake, with the
+//! rate that the base suggests. A single pass on the same code is proof, and needs
+//! no formula.
 
 use flakewise_model::{
     BaseSource, Blame, FailureVerdict, FlakyKind, Novelty, OpenQuestion, Outcome, Phase, Probability, Proof,
@@ -340,8 +342,13 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
     };
     // The same environment answers all passes of the history alike.
     let environment = if passed == 0 { 1.0 } else { passes };
+    let flaky = if passed > 0 && failed > 0 {
+        expected((RATE.0 + f64::from(failed), RATE.1 + f64::from(passed)), again, 0)
+    } else {
+        expected(RATE, again.saturating_add(failed), passed)
+    };
     normalised([
-        prior[0] * expected(again.saturating_add(failed), passed) * if_not,
+        prior[0] * flaky * if_not,
         prior[1] * REGRESSION_AT_BASE.powi(count(failed.min(3))) * if_broken,
         prior[2] * environment * if_not,
     ])
@@ -352,9 +359,8 @@ fn normalised(weights: [f64; 3]) -> [f64; 3] {
     if total > 0.0 { weights.map(|weight| weight / total) } else { [0.0, 0.0, 1.0] }
 }
 
-/// E[θᵏ(1 − θ)ᵐ], one factor at a time.
-fn expected(failures: u32, passes: u32) -> f64 {
-    let (mut a, mut b) = RATE;
+/// E[θᵏ(1 − θ)ᵐ] for θ ~ Beta(a, b), one factor at a time.
+fn expected((mut a, mut b): (f64, f64), failures: u32, passes: u32) -> f64 {
     let mut expected = 1.0;
     for _ in 0..failures {
         expected *= a / (a + b);
@@ -369,7 +375,7 @@ fn expected(failures: u32, passes: u32) -> f64 {
 
 /// How probable it is that a test is flaky that failed this often in a row.
 pub(crate) fn after_failures(failures: u32) -> Probability {
-    let flaky = PRIOR[0] * expected(failures.saturating_sub(1), 0);
+    let flaky = PRIOR[0] * expected(RATE, failures.saturating_sub(1), 0);
     Probability::clamped(flaky / (flaky + PRIOR[1] + PRIOR[2]))
 }
 
@@ -494,7 +500,7 @@ mod tests {
         #[test]
         fn the_formula_is_the_integral(failures in 0_i32..12, passes in 0_i32..12) {
             let (said, area) =
-                (expected(failures.unsigned_abs(), passes.unsigned_abs()), integrated(failures, passes));
+                (expected(RATE, failures.unsigned_abs(), passes.unsigned_abs()), integrated(failures, passes));
             prop_assert!((said - area).abs() < 1e-4, "{said} for {area}");
         }
     }
@@ -664,6 +670,19 @@ mod tests {
         assert_eq!(without_git.blame(), Blame::Undecided(OpenQuestion::ChangeUnknown));
         let gated = Case { gate: true, base: passed(), ..case };
         assert_eq!(gated.blame(), Blame::Undecided(OpenQuestion::TooManyFailures));
+    }
+
+    #[test]
+    fn both_outcomes_at_the_base_speak_for_a_flake_however_many_there_are() {
+        for (passed, failed) in [(1, 1), (68, 103), (3_000, 5_000)] {
+            let base = BaseFacts::ran(passed, failed).map(BaseFacts::remembered);
+            let verdict = Case { base, ..Case::failed_throughout() }.judge();
+            assert_eq!(verdict.blame, Blame::Undecided(OpenQuestion::NotEnoughRuns), "{passed}, {failed}");
+            assert!(verdict.flaky.get() > 0.3, "P(flaky) = {} of {passed}, {failed}", verdict.flaky);
+        }
+        let base = BaseFacts::ran(300, 1).map(BaseFacts::remembered);
+        let seldom = Case { base, ..Case::failed_throughout() };
+        assert_eq!(seldom.blame(), Blame::Environment, "it fails too seldom to fail five times in a row");
     }
 
     #[test]
