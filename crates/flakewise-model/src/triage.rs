@@ -44,7 +44,7 @@ pub struct RunReport {
 impl RunReport {
     /// Whether every test was found and gave a result.
     pub fn is_complete(&self) -> bool {
-        self.lost.is_empty() && self.uncollected.is_empty()
+        self.lost.is_empty() && self.uncollected.is_empty() && self.exit.reason != ExitReason::Lost
     }
 }
 
@@ -172,6 +172,8 @@ pub enum Refusal {
     EveryWholeRun,
     /// It fails more often than it did without the change.
     MoreOften,
+    /// The first failure was seen without the change, another one here was not.
+    AnotherFailure,
 }
 
 impl Refusal {
@@ -185,6 +187,7 @@ impl Refusal {
             Self::UnknownCrash => "unknown-crash",
             Self::EveryWholeRun => "every-whole-run",
             Self::MoreOften => "more-often",
+            Self::AnotherFailure => "another-failure",
         }
     }
 }
@@ -272,8 +275,11 @@ impl FlakyKind {
 pub enum OpenQuestion {
     /// So many tests failed that none was run again.
     TooManyFailures,
-    /// It depends on nothing that changed; whether it passed before is unknown.
+    /// It depends on nothing that changed but its runner's configuration; whether
+    /// it passed before is unknown.
     BaseUnknown,
+    /// It depends on nothing that changed, and yet it passes at the base now.
+    PassesAtBase,
     /// It fails always; what changed is unknown.
     ChangeUnknown,
     /// It fails always, and not all it depends on could be seen.
@@ -291,6 +297,7 @@ impl OpenQuestion {
         match self {
             Self::TooManyFailures => "too-many-failures",
             Self::BaseUnknown => "base-unknown",
+            Self::PassesAtBase => "passes-at-base",
             Self::ChangeUnknown => "change-unknown",
             Self::DependenciesUnknown => "dependencies-unknown",
             Self::NotExecuted => "not-executed",

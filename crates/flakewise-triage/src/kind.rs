@@ -20,6 +20,8 @@ pub(crate) const SURE: f64 = 0.98;
 
 /// Runs that cost no more than this, in seconds, are equally cheap.
 const CHEAP: f64 = 0.05;
+/// What a run in a new process costs, in seconds, as long as nobody knows.
+const PROCESS: f64 = 0.5;
 
 /// Where and when a test ran again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +36,12 @@ pub(crate) enum Condition {
     NewProcess,
     /// Alone, in a new process with another hash seed.
     OtherSeed,
+}
+
+impl Condition {
+    fn is_new_process(self) -> bool {
+        matches!(self, Self::NewProcess | Self::OtherSeed)
+    }
 }
 
 /// One run after the first failure.
@@ -122,16 +130,23 @@ impl Trials {
     }
 
     /// Which of these conditions, each with what a run costs, tells the two
-    /// likeliest kinds apart best.
+    /// likeliest kinds apart best for its cost; none if new processes would, and are
+    /// not among them yet.
     pub(crate) fn next(&self, costs: &[(Condition, f64)]) -> Option<Condition> {
         let kinds = self.kinds();
         let (one, other) = (kinds[0].0, kinds[1].0);
-        let worth = |&(condition, cost): &(Condition, f64)| {
+        let worth = |condition, cost: f64| {
             let difference = self.expects(one, condition) - self.expects(other, condition);
             (condition, difference * difference / cost.max(CHEAP))
         };
-        let best = costs.iter().map(worth).max_by(|one, other| one.1.total_cmp(&other.1));
-        best.filter(|(_, worth)| *worth > 0.0).map(|(condition, _)| condition)
+        let has_processes = costs.iter().any(|(condition, _)| condition.is_new_process());
+        let later = [Condition::NewProcess, Condition::OtherSeed].map(|condition| (condition, PROCESS));
+        let all = costs.iter().copied().chain(later.into_iter().filter(|_| !has_processes));
+        let best = all
+            .map(|(condition, cost)| worth(condition, cost))
+            .max_by(|one, other| one.1.total_cmp(&other.1));
+        let is_there = |condition: &Condition| costs.iter().any(|(there, _)| there == condition);
+        best.filter(|(_, worth)| *worth > 0.0).map(|(condition, _)| condition).filter(is_there)
     }
 
     /// How likely the next run fails under a condition, if the test is of a kind.
@@ -162,18 +177,14 @@ impl Trials {
                 split(|condition| matches!(condition, Condition::AtOnce | Condition::Later), UNDER, ELSEWHERE)
             }
             FlakyKind::HashSeed => split(|condition| condition != Condition::OtherSeed, BY_SEED, OTHER_SEEDS),
-            FlakyKind::ProcessDependent => split(
-                |condition| !matches!(condition, Condition::NewProcess | Condition::OtherSeed),
-                UNDER,
-                ELSEWHERE,
-            ),
+            FlakyKind::ProcessDependent => split(|condition| !condition.is_new_process(), UNDER, ELSEWHERE),
             FlakyKind::Bursty => self.log_likelihood_of_burst(),
             _ => marginal(RANDOM, count(self.trials.iter())),
         }
     }
 
     /// It fails until some moment, and not after it. The moment is after at least
-    /// one run; half of all bursts are over when the suite is.
+    /// one run; most bursts are over when the suite is.
     fn log_likelihood_of_burst(&self) -> f64 {
         let at_once = self.trials.iter().take_while(|trial| trial.condition == Condition::AtOnce).count();
         let length = self.trials.len();
@@ -275,9 +286,22 @@ mod tests {
             Some(FlakyKind::HashSeed)
         );
         assert_eq!(
-            kind(&[(AtOnce, "F"), (Later, "F"), (Alone, "FFFF"), (OtherSeed, "PP"), (NewProcess, "PPPP")]),
+            kind(&[
+                (AtOnce, "F"),
+                (Later, "F"),
+                (Alone, "FF"),
+                (OtherSeed, "PP"),
+                (Alone, "FF"),
+                (NewProcess, "PPPP")
+            ]),
             Some(FlakyKind::ProcessDependent)
         );
+    }
+
+    #[test]
+    fn a_condition_that_changed_only_once_may_have_been_a_burst() {
+        let once = [(AtOnce, "F"), (Later, "F"), (Alone, "FFFF"), (OtherSeed, "PP"), (NewProcess, "PPPP")];
+        assert_eq!(kind(&once), None);
     }
 
     #[test]
@@ -323,6 +347,58 @@ mod tests {
             seen.add(condition, run(condition, place));
         }
         seen.decided().map(|(kind, _)| kind)
+    }
+
+    /// The same as the ladder does it: in the suite's process and in forks while that
+    /// waits, then in processes of its own.
+    fn explored_in_stages(mut run: impl FnMut(Condition, usize) -> bool) -> Trials {
+        let mut seen = Trials::new(true);
+        for condition in [AtOnce, Later, Alone] {
+            if seen.tally().1 == 0 {
+                let failed = run(condition, seen.len());
+                seen.add(condition, failed);
+            }
+        }
+        let stages: [&[(Condition, f64)]; 2] =
+            [&[(Later, 0.01), (Alone, 0.02)], &[(Alone, 0.02), (NewProcess, 0.5), (OtherSeed, 0.5)]];
+        for costs in stages {
+            while seen.len() < 80 && !seen.is_sure() {
+                let Some(condition) = seen.next(costs) else { break };
+                let failed = run(condition, seen.len());
+                seen.add(condition, failed);
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn runs_that_tell_nothing_apart_are_left_to_new_processes() {
+        let mut random = StdRng::seed_from_u64(7);
+        let (mut wrong, mut right, mut runs) = (0, 0, 0);
+        for round in 0..280 {
+            let rate = [0.02, 0.1, 0.3, 0.5, 0.6, 0.8, 0.9][round % 7];
+            let seen = explored_in_stages(|_, _| random.random_bool(rate));
+            runs += seen.len();
+            match seen.decided() {
+                Some((FlakyKind::Transient, _)) => right += 1,
+                Some(_) => wrong += 1,
+                None => {}
+            }
+        }
+        assert!(wrong <= 14, "{wrong} of 280 wrong, {right} right");
+        assert!(right >= 238, "{right} of 280 right, {wrong} wrong");
+        assert!(runs <= 280 * 30, "{runs} runs");
+    }
+
+    #[test]
+    fn kinds_that_always_show_are_named_in_stages() {
+        let kind =
+            |run: fn(Condition, usize) -> bool| explored_in_stages(run).decided().map(|(kind, _)| kind);
+        assert_eq!(kind(|condition, _| matches!(condition, AtOnce | Later)), Some(FlakyKind::StateDependent));
+        assert_eq!(kind(|_, place| place < 1), Some(FlakyKind::Bursty));
+        assert_eq!(kind(|condition, _| condition != OtherSeed), Some(FlakyKind::HashSeed));
+        assert_eq!(kind(|condition, _| !condition.is_new_process()), Some(FlakyKind::ProcessDependent));
+        assert_eq!(kind(|_, _| false), Some(FlakyKind::Transient));
     }
 
     #[test]

@@ -41,12 +41,16 @@ impl<'a> Block<'a> {
             (Proof::SharedFailure { .. }, Some(named)) => words::reason(named),
             _ => words::reason(proof),
         });
-        let refusal = speaker.refusal.map(|refusal| format!("not tolerated: {}", words::refusal(refusal)));
-        proofs.chain(words::attempts(&speaker.attempts, separator)).chain(refusal).collect()
+        proofs.chain(words::attempts(&speaker.attempts, separator)).collect()
     }
 
-    pub(super) fn next(&self) -> String {
-        words::next(self.about())
+    /// Why it is not tolerated.
+    pub(super) fn refusal(&self) -> Option<&'static str> {
+        self.speaker().refusal.map(words::refusal)
+    }
+
+    pub(super) fn next(&self, report: &RunReport) -> String {
+        words::next(self.speaker(), report)
     }
 
     /// What went wrong, the most frequent first. Mostly it is one thing.
@@ -83,7 +87,8 @@ pub(super) fn blocks(report: &RunReport) -> Vec<Block<'_>> {
         let blame = &failure.verdict.blame;
         // Nothing is known of any of these but that there are too many.
         let many = *blame == Blame::Undecided(OpenQuestion::TooManyFailures);
-        let key = (failure.verdict.headline(), blame.detail(), (!many).then_some(failure.incident));
+        let incident = (!many).then_some(failure.incident);
+        let key = (failure.verdict.headline(), blame.detail(), failure.refusal, incident);
         let place = *places.entry(key).or_insert_with(|| {
             blocks.push(Block { members: Vec::new() });
             blocks.len() - 1

@@ -49,7 +49,8 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
     if block.members.len() > 1 {
         lines.extend(names(block.members.iter().map(|failure| words::name(failure))));
     }
-    lines.push(format!("next: {}", block.next()));
+    lines.extend(block.refusal().map(|refusal| format!("not tolerated: {refusal}")));
+    lines.push(format!("next: {}", block.next(report)));
     let tried = words::tried(&speaker.reproduce);
     lines.push(format!("reproduce{tried}: {}", clean(&speaker.reproduce.command)));
     command(level, &properties, &lines.join("\n"))

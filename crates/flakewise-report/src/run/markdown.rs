@@ -115,7 +115,10 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
     if block.members.len() > 1 {
         let _ = write_names(&mut out, block.members.iter().map(|failure| code(&words::name(failure))));
     }
-    out.push_str(&format!("Next: {}\n\n", prose(&block.next())));
+    if let Some(refusal) = block.refusal() {
+        out.push_str(&format!("Not tolerated: {}\n\n", prose(refusal)));
+    }
+    out.push_str(&format!("Next: {}\n\n", prose(&block.next(report))));
     let command = clean(&speaker.reproduce.command);
     if command.chars().nth(COMMAND).is_none() {
         out.push_str(&format!("Reproduce{}: {}\n\n", words::tried(&speaker.reproduce), code(&command)));

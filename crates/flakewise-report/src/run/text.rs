@@ -97,7 +97,10 @@ fn write_block(out: &mut String, report: &RunReport, block: &Block<'_>) -> std::
     if more > 0 {
         writeln!(out, "{INDENT}- and {}", plural(more, "weaker reason", "weaker reasons"))?;
     }
-    writeln!(out, "{INDENT}{} {}", styled(HINT, "next:"), block.next())?;
+    if let Some(refusal) = block.refusal() {
+        writeln!(out, "{INDENT}{} {refusal}", styled(WARNING, "not tolerated:"))?;
+    }
+    writeln!(out, "{INDENT}{} {}", styled(HINT, "next:"), block.next(report))?;
     let label = format!("reproduce{}:", words::tried(&speaker.reproduce));
     writeln!(out, "{INDENT}{} {}", styled(HINT, label), clean(&speaker.reproduce.command))
 }

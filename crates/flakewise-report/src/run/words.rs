@@ -5,7 +5,7 @@
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile, shell_word,
 };
 
 use crate::words::{clean, count, cut, duration, failure_line, number, plural, short_commit, times};
@@ -57,13 +57,13 @@ pub(super) fn verdict(verdicts: &[&FailureVerdict]) -> String {
     let certainty = certainty(verdicts);
     match first.blame {
         Blame::Flaky(kind) => {
-            let new = if first.is_new_flake() { "introduced by this change; " } else { "" };
+            let new = if first.is_new_flake() { introduced(&first.proofs) } else { String::new() };
             let kind = match (kind, first.kind) {
                 (FlakyKind::Undecided, _) => "kind undecided".to_owned(),
                 (kind, Some(probability)) => format!("{} ({probability} sure)", kind.name()),
                 (kind, None) => kind.name().to_owned(),
             };
-            format!("{new}{certainty}, {kind}: {}", meaning(&first.blame))
+            format!("{new}{certainty} flaky, {kind}: {}", meaning(&first.blame))
         }
         _ => format!("{}; {certainty}", meaning(&first.blame)),
     }
@@ -73,9 +73,9 @@ pub(super) fn verdict(verdicts: &[&FailureVerdict]) -> String {
 pub(super) fn certainty(verdicts: &[&FailureVerdict]) -> String {
     let Some(first) = verdicts.first() else { return String::new() };
     if first.blame.is_proved_flaky() {
-        return "proved flaky".to_owned();
+        return "proved".to_owned();
     }
-    // The hypothesis that the verdict names; of an undecided one, all that matter.
+    // The hypothesis that the verdict names; of an undecided one, all.
     match first.blame {
         Blame::Regression => range("regression", verdicts.iter().map(|verdict| verdict.regression)),
         Blame::Environment | Blame::BrokenBefore | Blame::Infrastructure => {
@@ -84,8 +84,25 @@ pub(super) fn certainty(verdicts: &[&FailureVerdict]) -> String {
         _ => {
             let regression = range("regression", verdicts.iter().map(|verdict| verdict.regression));
             let flaky = range("flaky", verdicts.iter().map(|verdict| verdict.flaky));
-            format!("{regression}, {flaky}")
+            let environment = range("environment", verdicts.iter().map(|verdict| verdict.environment));
+            format!("{regression}, {flaky}, {environment}")
         }
+    }
+}
+
+/// `introduced by this change: executes line 12 of `shop/cart.py`; `.
+fn introduced(proofs: &[Proof]) -> String {
+    let files = proofs.iter().find_map(|proof| match proof {
+        Proof::TouchesChange { files, .. } => files.split_first(),
+        _ => None,
+    });
+    match files {
+        Some((first, [])) => format!("introduced by this change: {}; ", touched(first)),
+        Some((first, others)) => {
+            let more = plural(others.len() as u64, "more changed file", "more changed files");
+            format!("introduced by this change: {} (and {more}); ", touched(first))
+        }
+        None => "introduced by this change; ".to_owned(),
     }
 }
 
@@ -117,12 +134,13 @@ fn meaning(blame: &Blame) -> &'static str {
         Blame::Regression => "caused by this change",
         Blame::BrokenBefore => "it fails in the same way without this change",
         Blame::Environment => "fails consistently, not because of this change",
-        Blame::Infrastructure => "caused by what the tests run on, not by any one of them",
-        Blame::Undecided(OpenQuestion::TooManyFailures) => {
-            "too many tests failed for any of them to be rerun"
-        }
+        Blame::Infrastructure => "caused by the machine or a service, not by any one test",
+        Blame::Undecided(OpenQuestion::TooManyFailures) => "too many tests failed to rerun them",
         Blame::Undecided(OpenQuestion::BaseUnknown) => {
-            "fails consistently; whether it passed before is unknown"
+            "fails consistently; of the change it depends on configuration only"
+        }
+        Blame::Undecided(OpenQuestion::PassesAtBase) => {
+            "fails here and passes at the base, but depends on nothing that changed"
         }
         Blame::Undecided(OpenQuestion::ChangeUnknown) => {
             "fails consistently; there is no base revision to compare with"
@@ -133,15 +151,19 @@ fn meaning(blame: &Blame) -> &'static str {
         Blame::Undecided(OpenQuestion::NotExecuted) => {
             "fails consistently; it loads changed files but executes none of the changed lines"
         }
-        Blame::Undecided(OpenQuestion::NotEnoughRuns) => "not run often enough",
+        Blame::Undecided(OpenQuestion::NotEnoughRuns) => "not run often enough to decide",
     }
 }
 
-/// What to do about a failure.
-pub(super) fn next(verdict: &FailureVerdict) -> String {
+/// What to do about a failure of a run.
+pub(super) fn next(failure: &TestFailure, report: &RunReport) -> String {
+    let verdict = &failure.verdict;
     let proofs = &verdict.proofs;
     if verdict.is_new_flake() {
-        return format!("fix the flake this change introduces{}", first_place(proofs));
+        return format!("fix the flake that this change introduces{}", first_place(proofs));
+    }
+    if proofs.iter().any(|proof| matches!(proof, Proof::MoreOften { .. })) {
+        return format!("find out why it fails more often with this change{}", first_place(proofs));
     }
     let advice = match &verdict.blame {
         Blame::Flaky(FlakyKind::Transient | FlakyKind::Undecided) => {
@@ -151,23 +173,29 @@ pub(super) fn next(verdict: &FailureVerdict) -> String {
             "look for a temporary cause: a port, a lock, a service, a busy machine"
         }
         Blame::Flaky(FlakyKind::StateDependent) => {
-            "find the test that interferes with it: `flakewise culprit TEST -- COMMAND`"
+            return format!("find the test that interferes with it: {}", culprit(failure, report));
         }
         Blame::Flaky(FlakyKind::HashSeed) => "look for an order taken from a set or a hash, and sort it",
         Blame::Flaky(FlakyKind::ProcessDependent) => {
-            "look for what is made at import or collection, before any test"
+            "look for state created at import or collection, before any test"
         }
         Blame::Regression => return format!("fix the change{}", first_place(proofs)),
         Blame::BrokenBefore => "fix it where it broke, which is not in this change",
+        Blame::Environment if installed_differs(proofs) => {
+            "check the packages that were updated since it last passed"
+        }
         Blame::Environment => {
             "look outside the code: an updated dependency, the date, a service, the machine"
         }
-        Blame::Infrastructure => "look at the machine, its disk, network and services, then run again",
+        Blame::Infrastructure => "check the machine, its disk, network and services, then run again",
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
-            "look for the one cause of them all, or have more run again with `--max-failures`"
+            "look for a common cause, or rerun more of them with `--max-failures`"
         }
         Blame::Undecided(OpenQuestion::BaseUnknown) => {
             "run again with `--verify-base`; whether it passes at the base decides"
+        }
+        Blame::Undecided(OpenQuestion::PassesAtBase) => {
+            "compare this work tree with a clean checkout: untracked files, build output, caches"
         }
         Blame::Undecided(OpenQuestion::ChangeUnknown) => {
             "run again with `--base REF`; what changed since then decides"
@@ -175,16 +203,34 @@ pub(super) fn next(verdict: &FailureVerdict) -> String {
         Blame::Undecided(OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted)
             if passed_at_base(proofs) =>
         {
-            "look at the change first, since it passes at the base; then outside the code"
+            "check the change first, since it passes at the base; then look outside the code"
         }
         Blame::Undecided(OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted) => {
             "run again with `--verify-base`; if it fails there too, the change is not to blame"
         }
         Blame::Undecided(OpenQuestion::NotEnoughRuns) => {
-            "run again with `--confidence 0.99`; it is then run more often"
+            "run again with `--confidence 0.99` to rerun it more often"
         }
     };
     advice.to_owned()
+}
+
+/// The command that finds what interferes with a test, if it fits a line.
+fn culprit(failure: &TestFailure, report: &RunReport) -> String {
+    let words = report.command.iter().map(|word| shell_word(word));
+    let command: Vec<String> =
+        [shell_word(&failure.name), "--".to_owned()].into_iter().chain(words).collect();
+    let command = format!("flakewise culprit {}", command.join(" "));
+    // A command that is cut or cleaned is not the command any more.
+    if command == clean(&command) && !command.contains('`') && command.chars().nth(NAME).is_none() {
+        literal(&command)
+    } else {
+        "`flakewise culprit TEST -- COMMAND`".to_owned()
+    }
+}
+
+fn installed_differs(proofs: &[Proof]) -> bool {
+    proofs.iter().any(|proof| matches!(proof, Proof::InstalledDiffers { .. }))
 }
 
 fn passed_at_base(proofs: &[Proof]) -> bool {
@@ -270,7 +316,10 @@ pub(super) fn reason(proof: &Proof) -> String {
         }
         Proof::OtherFailureAtBase { commit, kind } => {
             let kind = kind.as_ref().map_or_else(String::new, |kind| format!(" ({})", literal(kind)));
-            format!("fails differently at the base {}{kind}, which says nothing", commit_literal(commit))
+            format!(
+                "fails with another error at the base {}{kind}, which decides nothing",
+                commit_literal(commit)
+            )
         }
         Proof::SeenWithoutChange { failures, commits } => {
             format!(
@@ -301,7 +350,7 @@ pub(super) fn reason(proof: &Proof) -> String {
         }
         Proof::KnownFlaky { failures, revisions } => {
             format!(
-                "failed like this {} before, on {}",
+                "failed like this {} on {}, which may already contain this change",
                 times(*failures),
                 count(*revisions, "other revision")
             )
@@ -309,7 +358,7 @@ pub(super) fn reason(proof: &Proof) -> String {
         Proof::SharedFailure { tests, representative } => {
             let runner = representative
                 .as_ref()
-                .map_or_else(String::new, |name| format!("; {} was run again for all", literal(name)));
+                .map_or_else(String::new, |name| format!("; {} was rerun for all of them", literal(name)));
             format!("{} failed in the same way at the same time{runner}", count((*tests).into(), "test"))
         }
         Proof::TooManyFailures { failed, ran } => {
@@ -430,7 +479,7 @@ pub(super) fn totals(report: &RunReport) -> String {
     add(of("flaky"), "flaky", "flaky");
     add(of("regression"), "regression", "regressions");
     add(of("broken-before"), "broken before", "broken before");
-    add(of("environment"), "not because of this change", "not because of this change");
+    add(of("environment"), "environment failure", "environment failures");
     add(of("infrastructure"), "infrastructure failure", "infrastructure failures");
     add(of("undecided"), "undecided", "undecided");
     add(report.counts.failed.saturating_sub(told), "other failure", "other failures");
@@ -473,13 +522,13 @@ pub(super) fn change(report: &RunReport) -> String {
     )
 }
 
-/// How the build ends, where that is not what the runner said, or where the
-/// runner said something that no test explains.
+/// How the build ends, where that is not what the runner said, or where no
+/// test explains what the runner said.
 pub(super) fn exit(report: &RunReport) -> Option<String> {
     let exit = report.exit;
     let same = exit.runner == Some(exit.code.into());
     let unexplained = report.failures.is_empty() && report.counts.failed == 0 && report.lost.is_empty();
-    if exit.reason == ExitReason::Tolerated {
+    if exit.reason == ExitReason::Tolerated && same {
         return Some(format!("exit code {}: all failures are tolerated", exit.code));
     }
     if same && exit.code != 0 && unexplained {
@@ -493,7 +542,9 @@ pub(super) fn exit(report: &RunReport) -> Option<String> {
         None => "a signal ended the command".to_owned(),
     };
     let reason = match exit.reason {
-        ExitReason::Runner | ExitReason::Tolerated => "",
+        ExitReason::Runner if exit.runner == Some(0) => ", but a failing test had ended its process",
+        ExitReason::Runner => "",
+        ExitReason::Tolerated => "; all failures are tolerated",
         ExitReason::NotTolerated => "; some failures are not tolerated",
         ExitReason::Lost => "; the run is not complete, so it cannot be green",
     };
@@ -507,11 +558,12 @@ pub(super) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::NewFlake => "this change introduced it",
         Refusal::NotKnown => "the same failure was never seen without this change",
         Refusal::MayTouchChange => {
-            "it may depend on this change, and the same failure was never seen without it"
+            "it, or a test before it, may depend on this change; the same failure was never seen without it"
         }
         Refusal::UnknownCrash => "it crashed or timed out, which was never seen without this change",
         Refusal::EveryWholeRun => "it fails whenever the whole suite runs",
         Refusal::MoreOften => "it fails more often than without this change",
+        Refusal::AnotherFailure => "it also failed in a way that was never seen without this change",
     }
 }
 

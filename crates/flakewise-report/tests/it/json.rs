@@ -1,3 +1,4 @@
+use flakewise_model::RunReport;
 use flakewise_report::run_json;
 
 use crate::sample;
@@ -7,18 +8,40 @@ fn a_run_has_a_stable_form() {
     insta::assert_snapshot!(run_json(&sample::usual()));
 }
 
-#[test]
-fn every_verdict_and_every_reason_has_a_form() {
-    let document: serde_json::Value = serde_json::from_str(&run_json(&sample::rich())).expect("it is JSON");
+/// Verdicts with their evidence, a line each.
+fn verdicts(report: &RunReport) -> String {
+    let document: serde_json::Value = serde_json::from_str(&run_json(report)).expect("it is JSON");
     let mut lines = Vec::new();
     for failure in document["failures"].as_array().expect("a list") {
-        lines.push(failure["verdict"].to_string());
+        let refusal = failure["refusal"].as_str().map_or_else(String::new, |why| format!(" refused: {why}"));
+        lines.push(format!("{}{refusal}", failure["verdict"]));
         for evidence in failure["evidence"].as_array().expect("a list") {
             lines.push(format!("  {evidence}"));
         }
     }
     lines.dedup();
-    insta::assert_snapshot!(lines.join("\n"));
+    lines.join("\n")
+}
+
+#[test]
+fn every_verdict_and_every_reason_has_a_form() {
+    insta::assert_snapshot!(verdicts(&sample::rich()));
+}
+
+#[test]
+fn every_kind_of_flake_and_every_refusal_has_a_form() {
+    insta::assert_snapshot!(verdicts(&sample::flakes()));
+}
+
+#[test]
+fn the_three_probabilities_add_up() {
+    for report in [sample::rich(), sample::flakes()] {
+        let document: serde_json::Value = serde_json::from_str(&run_json(&report)).expect("it is JSON");
+        for failure in document["failures"].as_array().expect("a list") {
+            let of = |name: &str| failure["verdict"][name].as_f64().expect("a number");
+            assert!((of("flaky") + of("regression") + of("environment") - 1.0).abs() < 1e-9, "{failure}");
+        }
+    }
 }
 
 #[test]

@@ -13,6 +13,11 @@ fn every_verdict_has_its_place() {
 }
 
 #[test]
+fn every_flake_has_its_place() {
+    insta::assert_snapshot!(run_markdown(&sample::flakes()));
+}
+
+#[test]
 fn a_green_run_is_a_headline() {
     assert_eq!(run_markdown(&sample::green()), "## 418 passed, 2 skipped\n\nIn 41.2s\n");
 }

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, Failure, FailureVerdict,
-    FindingId, FindingKind, Fingerprint, FlakyKind, Incident, Notice, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Reproduction, Run, RunId, RunReport, Tally, TestFailure, TestId, Timestamp, Touch,
-    TouchedFile, Variant,
+    FindingId, FindingKind, Fingerprint, FlakyKind, Incident, Notice, Novelty, OpenQuestion, Outcome, Phase,
+    Probability, Proof, Refusal, Reproduction, Run, RunId, RunReport, Tally, TestFailure, TestId, Timestamp,
+    Touch, TouchedFile, Variant,
 };
 
 pub(crate) const BASE: &str = "4be1c2d3a5f60718293a4b5c6d7e8f9001122334";
 
-pub(crate) const QUESTIONS: [OpenQuestion; 6] = [
+pub(crate) const QUESTIONS: [OpenQuestion; 7] = [
     OpenQuestion::TooManyFailures,
     OpenQuestion::BaseUnknown,
+    OpenQuestion::PassesAtBase,
     OpenQuestion::ChangeUnknown,
     OpenQuestion::DependenciesUnknown,
     OpenQuestion::NotExecuted,
@@ -63,6 +64,36 @@ pub(crate) fn green() -> RunReport {
 fn failed(kind: &str, message: &str) -> Failure {
     let fingerprint = Some(Fingerprint::from_text("0123456789abcdef"));
     Failure { kind: Some(kind.into()), message: message.into(), fingerprint }
+}
+
+/// A verdict whose probabilities follow from one of them, and what else follows from
+/// the reasons.
+fn verdict(blame: Blame, flaky: f64, proofs: Vec<Proof>) -> FailureVerdict {
+    let regression = match blame {
+        Blame::Regression => 0.9,
+        Blame::Undecided(_) => 0.5,
+        _ => 0.05,
+    } * (1.0 - flaky);
+    let has = |is_one: fn(&Proof) -> bool| proofs.iter().any(is_one);
+    let novelty = if has(|proof| matches!(proof, Proof::SeenWithoutChange { .. })) {
+        Novelty::Known
+    } else if has(|proof| matches!(proof, Proof::UntouchedByChange { .. } | Proof::NothingChanged { .. })) {
+        Novelty::Unrelated
+    } else if has(|proof| matches!(proof, Proof::TouchesChange { .. })) {
+        Novelty::New
+    } else {
+        Novelty::Unknown
+    };
+    let is_named = matches!(blame, Blame::Flaky(kind) if kind != FlakyKind::Undecided);
+    FailureVerdict {
+        novelty,
+        flaky: Probability::clamped(flaky),
+        regression: Probability::clamped(regression),
+        environment: Probability::clamped(1.0 - flaky - regression),
+        kind: is_named.then(|| Probability::clamped(0.982)),
+        blame,
+        proofs,
+    }
 }
 
 /// Failures one by one, and how their tests ran.
@@ -133,11 +164,18 @@ impl Builder {
             test,
             name: name.to_owned(),
             place: (!module.is_empty()).then(|| (module.to_owned(), 17)),
-            verdict: FailureVerdict { blame, flaky: Probability::clamped(flaky), proofs },
+            verdict: verdict(blame, flaky, proofs),
             attempts,
             costs: Vec::new(),
             incident,
+            refusal: None,
         });
+        self
+    }
+
+    /// The latest failure is not tolerated.
+    pub(crate) fn refused(mut self, refusal: Refusal) -> Self {
+        self.report.failures.last_mut().expect("there is one").refusal = Some(refusal);
         self
     }
 
@@ -188,7 +226,7 @@ pub(crate) fn usual() -> RunReport {
             Blame::Flaky(FlakyKind::StateDependent),
             1.0,
             vec![passed(Phase::Fork, 3)],
-            &[&ALWAYS[..3], &[(Phase::Fork, Outcome::Passed)]].concat(),
+            &[&ALWAYS[..3], &[(Phase::Fork, Outcome::Passed); 6], &ALWAYS[2..3]].concat(),
         )
         .failure(
             "tests/test_api.py::test_timeout[3-4]",
@@ -209,20 +247,23 @@ pub(crate) fn usual() -> RunReport {
     report
 }
 
-/// Every verdict and every reason there is.
+/// A changed file, and how a test depends on it.
+fn touch(path: &str, touch: Touch) -> TouchedFile {
+    TouchedFile { path: path.into(), touch }
+}
+
+/// Every verdict on tests that always fail, and every reason for them.
 pub(crate) fn rich() -> RunReport {
     let refused = ("ConnectionError", "connection to db:5432 refused");
     let shared = |representative: Option<&str>| {
         vec![always(), Proof::SharedFailure { tests: 7, representative: representative.map(str::to_owned) }]
     };
-    let touch = |path: &str, touch| TouchedFile { path: path.into(), touch };
     let files = vec![
         touch("src/a.py", Touch::Executed(vec![4])),
         touch("src/b.py", Touch::Loaded),
         touch("data/c.csv", Touch::Opened),
         touch("src/d.py", Touch::LookedFor),
     ];
-    let flaky = Blame::Flaky;
     let failed = ("AssertionError", "assert False");
     let mut builder = Builder::new()
         .failure(
@@ -260,8 +301,15 @@ pub(crate) fn rich() -> RunReport {
         let proofs = match question {
             OpenQuestion::TooManyFailures => vec![Proof::TooManyFailures { failed: 112, ran: 530 }],
             OpenQuestion::BaseUnknown => {
-                vec![always(), Proof::UntouchedByChange { changed: 3, dependencies: 41 }]
+                let keys = vec!["project.version".to_owned()];
+                let files = vec![touch("pyproject.toml", Touch::Configured(keys))];
+                vec![always(), Proof::TouchesChange { files, changed: 1 }]
             }
+            OpenQuestion::PassesAtBase => vec![
+                always(),
+                Proof::AtBase { commit: BASE.into(), passed: 2, failed: 0, source: BaseSource::Run },
+                Proof::UntouchedByChange { changed: 3, dependencies: 41 },
+            ],
             OpenQuestion::ChangeUnknown => vec![always()],
             OpenQuestion::DependenciesUnknown => {
                 vec![
@@ -312,17 +360,164 @@ pub(crate) fn rich() -> RunReport {
             &ONCE,
         )
         .failure(
-            "tests/test_f.py::test_untouched",
+            "tests/test_b.py::test_fails_otherwise_before",
             failed,
-            flaky(FlakyKind::Untouched),
-            0.97,
+            Blame::Regression,
+            0.01,
             vec![
-                at_base(3, 1, BaseSource::Run),
-                Proof::UntouchedByChange { changed: 1, dependencies: 41 },
-                Proof::KnownFlaky { failures: 1, revisions: 1 },
+                always(),
+                Proof::OtherFailureAtBase { commit: BASE.into(), kind: Some("ImportError".into()) },
+                Proof::TouchesChange { files: vec![touch("src/a.py", Touch::Executed(vec![4]))], changed: 1 },
             ],
             &ALWAYS,
         )
+        .refused(Refusal::NeverPassed)
+        .failure(
+            "tests/test_e.py::test_environment",
+            failed,
+            Blame::Environment,
+            0.1,
+            vec![always(), Proof::UntouchedByChange { changed: 1, dependencies: 41 }],
+            &ALWAYS,
+        )
+        .failure(
+            "tests/test_e.py::test_environment_that_changed",
+            failed,
+            Blame::Environment,
+            0.06,
+            vec![
+                always(),
+                Proof::UntouchedByChange { changed: 1, dependencies: 41 },
+                Proof::InstalledDiffers {
+                    packages: [
+                        "anyio 4.2.0 → 4.9.0",
+                        "httpcore 1.0.2 → 1.0.9",
+                        "idna 3.6 → 3.10",
+                        "sniffio 1.3.0 → 1.3.1",
+                    ]
+                    .map(str::to_owned)
+                    .to_vec(),
+                },
+            ],
+            &ALWAYS,
+        )
+        .build();
+    report.lost = (0..7).map(|place| format!("tests/test_lost.py::test_{place}")).collect();
+    report.exit = BuildExit { runner: Some(0), code: 1, reason: ExitReason::Lost };
+    report
+}
+
+/// Every kind of flake, every reason for it, and every reason not to tolerate it.
+pub(crate) fn flakes() -> RunReport {
+    let failed = ("AssertionError", "assert False");
+    let flaky = Blame::Flaky;
+    let mut report = Builder::new()
+        .failure(
+            "tests/test_n.py::test_new_flake",
+            failed,
+            flaky(FlakyKind::Transient),
+            1.0,
+            vec![
+                passed(Phase::Rerun, 1),
+                Proof::TouchesChange {
+                    files: vec![touch("shop/cart.py", Touch::Executed(vec![12]))],
+                    changed: 1,
+                },
+            ],
+            &[&ALWAYS[..1], &[(Phase::Rerun, Outcome::Passed)], &[(Phase::Fork, Outcome::Passed); 7]]
+                .concat(),
+        )
+        .refused(Refusal::NewFlake)
+        .failure(
+            "tests/test_n.py::test_new_flake_of_a_large_change",
+            failed,
+            flaky(FlakyKind::Undecided),
+            1.0,
+            vec![
+                passed(Phase::Fork, 3),
+                Proof::TouchesChange {
+                    files: vec![
+                        touch("shop/cart.py", Touch::Executed(vec![12, 13, 14])),
+                        touch("shop/tax.py", Touch::Executed(vec![3])),
+                        touch("shop/shop.py", Touch::Loaded),
+                    ],
+                    changed: 9,
+                },
+            ],
+            &[&ALWAYS[..3], &[(Phase::Fork, Outcome::Passed)]].concat(),
+        )
+        .refused(Refusal::NewFlake)
+        .failure(
+            "tests/test_k.py::test_known",
+            failed,
+            flaky(FlakyKind::Transient),
+            1.0,
+            vec![
+                passed(Phase::Rerun, 1),
+                Proof::SeenWithoutChange { failures: 4, commits: 3 },
+                Proof::AtBase { commit: BASE.into(), passed: 3, failed: 1, source: BaseSource::Run },
+            ],
+            &[&ALWAYS[..1], &[(Phase::Rerun, Outcome::Passed)], &[(Phase::Fork, Outcome::Passed); 7]]
+                .concat(),
+        )
+        .failure(
+            "tests/test_k.py::test_known_in_another_way",
+            failed,
+            flaky(FlakyKind::Transient),
+            1.0,
+            vec![passed(Phase::Postpone, 2), Proof::SeenWithoutChange { failures: 1, commits: 1 }],
+            &[&ALWAYS[..2], &[(Phase::Postpone, Outcome::Passed); 7]].concat(),
+        )
+        .refused(Refusal::AnotherFailure)
+        .failure(
+            "tests/test_k.py::test_more_often",
+            failed,
+            flaky(FlakyKind::Transient),
+            1.0,
+            vec![
+                passed(Phase::Fork, 4),
+                Proof::SeenWithoutChange { failures: 1, commits: 1 },
+                Proof::MoreOften { here: (18, 20), before: (1, 100) },
+            ],
+            &[&ALWAYS[..3], &[(Phase::Fork, Outcome::Passed); 2], &[(Phase::Fork, Outcome::Failed); 15]]
+                .concat(),
+        )
+        .refused(Refusal::MoreOften)
+        .failure(
+            "tests/test_k.py::test_crash",
+            ("", "the process was killed by SIGSEGV while the test ran"),
+            flaky(FlakyKind::Undecided),
+            1.0,
+            vec![passed(Phase::Fork, 1), Proof::UntouchedByChange { changed: 1, dependencies: 41 }],
+            &[(Phase::First, Outcome::Crashed), (Phase::Fork, Outcome::Passed)],
+        )
+        .refused(Refusal::UnknownCrash)
+        .failure(
+            "tests/test_k.py::test_unknown",
+            failed,
+            flaky(FlakyKind::Undecided),
+            1.0,
+            vec![
+                passed(Phase::Fork, 3),
+                Proof::DependenciesUnknown { reason: "it starts `node`, which is not watched".into() },
+            ],
+            &[&ALWAYS[..3], &[(Phase::Fork, Outcome::Passed)]].concat(),
+        )
+        .refused(Refusal::MayTouchChange)
+        .failure(
+            "tests/test_k.py::test_unrelated",
+            failed,
+            flaky(FlakyKind::Transient),
+            1.0,
+            vec![
+                passed(Phase::Rerun, 1),
+                Proof::UntouchedByChange { changed: 1, dependencies: 41 },
+                Proof::KnownFlaky { failures: 1, revisions: 1 },
+            ],
+            &[&ALWAYS[..1], &[(Phase::Rerun, Outcome::Passed)], &[(Phase::Fork, Outcome::Passed); 7]]
+                .concat(),
+        )
+        .refused(Refusal::NotKnown)
         .failure(
             "tests/test_f.py::test_hash_seed",
             failed,
@@ -344,13 +539,27 @@ pub(crate) fn rich() -> RunReport {
             failed,
             flaky(FlakyKind::StateDependent),
             1.0,
-            vec![passed(Phase::Fork, 3)],
+            vec![passed(Phase::Fork, 3), Proof::EveryWholeRun { runs: 1 }],
             &[
                 (Phase::First, Outcome::Crashed),
                 (Phase::Postpone, Outcome::Errored),
                 (Phase::Fork, Outcome::Passed),
             ],
         )
+        .refused(Refusal::EveryWholeRun)
+        .failure(
+            "tests/test_f.py::test_state_for_a_long_time",
+            failed,
+            flaky(FlakyKind::StateDependent),
+            1.0,
+            vec![
+                passed(Phase::Fork, 3),
+                Proof::SeenWithoutChange { failures: 6, commits: 6 },
+                Proof::EveryWholeRun { runs: 7 },
+            ],
+            &[&ALWAYS[..3], &[(Phase::Fork, Outcome::Passed); 6], &ALWAYS[2..3]].concat(),
+        )
+        .refused(Refusal::EveryWholeRun)
         .failure(
             "tests/test_f.py::test_bursty",
             failed,
@@ -368,8 +577,7 @@ pub(crate) fn rich() -> RunReport {
             &[(Phase::First, Outcome::Failed), (Phase::Retry, Outcome::Passed)],
         )
         .build();
-    report.lost = (0..7).map(|place| format!("tests/test_lost.py::test_{place}")).collect();
-    report.exit = BuildExit { runner: Some(0), code: 1, reason: ExitReason::Lost };
+    report.exit.reason = ExitReason::NotTolerated;
     report
 }
 

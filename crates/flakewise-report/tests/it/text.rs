@@ -1,4 +1,4 @@
-use flakewise_model::{Blame, BuildExit, ExitReason, Notice, OpenQuestion, RunReport};
+use flakewise_model::{Blame, BuildExit, ExitReason, Notice, OpenQuestion, Refusal, RunReport};
 use flakewise_report::{run_github, run_text};
 
 use crate::sample;
@@ -15,6 +15,11 @@ fn a_red_build_is_told_in_a_few_lines() {
 #[test]
 fn every_verdict_and_every_reason_has_words() {
     insta::assert_snapshot!(plain(&sample::rich()));
+}
+
+#[test]
+fn every_kind_of_flake_and_every_refusal_has_words() {
+    insta::assert_snapshot!(plain(&sample::flakes()));
 }
 
 #[test]
@@ -40,16 +45,21 @@ fn the_exit_code_is_explained_where_it_is_not_the_runners() {
         let report = RunReport { exit: BuildExit { runner, code, reason }, ..sample::usual() };
         plain(&report).lines().last().expect("there is text").to_owned()
     };
-    let summary = "2 flaky, 1 regression, 418 passed, 2 skipped in 41.2s (10 reruns, 1.6s after the suite)";
+    let summary = "2 flaky, 1 regression, 418 passed, 2 skipped in 41.2s (16 reruns, 2.3s after the suite)";
     assert_eq!(check(Some(1), 1, ExitReason::Runner), summary);
-    assert_eq!(check(Some(1), 1, ExitReason::NotFlaky), summary);
+    assert_eq!(check(Some(1), 1, ExitReason::NotTolerated), summary);
+    assert_eq!(check(Some(0), 0, ExitReason::Tolerated), "exit code 0: all failures are tolerated");
     assert_eq!(
-        check(Some(1), 0, ExitReason::Tolerated),
-        "exit code 0: the runner said 1; all failures are proved flakes, and those are tolerated"
+        check(None, 0, ExitReason::Tolerated),
+        "exit code 0: a signal ended the command; all failures are tolerated"
     );
     assert_eq!(
-        check(None, 1, ExitReason::NotFlaky),
-        "exit code 1: a signal ended the runner; some failures are not proved flakes, and only those are tolerated"
+        check(None, 1, ExitReason::NotTolerated),
+        "exit code 1: a signal ended the command; some failures are not tolerated"
+    );
+    assert_eq!(
+        check(Some(0), 1, ExitReason::Runner),
+        "exit code 1: the command exited with 0, but a failing test had ended its process"
     );
 }
 
@@ -59,7 +69,7 @@ fn a_runner_that_fails_without_a_failing_test_is_not_green() {
     let report = RunReport { exit, ..sample::green() };
     insta::assert_snapshot!(plain(&report), @r"
     418 passed, 2 skipped in 41.2s
-    exit code 5, as the runner said, though no test failed
+    exit code 5, from the command, though no test failed
     ");
 }
 
@@ -71,7 +81,7 @@ fn a_run_that_lost_tests_is_not_green() {
     1 lost, 418 passed, 2 skipped in 41.2s
     lost: 1 test gave no result, so this run is not green
            - tests/test_a.py::test_b
-    exit code 1: the runner said 0; tests were lost, and a run that lost tests is never green
+    exit code 1: the command exited with 0; the run is not complete, so it cannot be green
     ");
 }
 
@@ -81,7 +91,7 @@ fn a_run_that_could_not_collect_everything_is_not_green() {
     let report = RunReport { uncollected: vec!["tests/test_a.py".into()], exit, ..sample::green() };
     insta::assert_snapshot!(plain(&report), @r"
     1 file not collected, 418 passed, 2 skipped in 41.2s
-    exit code 2, as the runner said, though no test failed
+    exit code 2, from the command, though no test failed
     ");
     assert!(run_github(&report).contains("title=1 file could not be collected::"));
 }
@@ -89,22 +99,62 @@ fn a_run_that_could_not_collect_everything_is_not_green() {
 #[test]
 fn every_block_fits_a_screen_and_every_question_says_what_decides_it() {
     let text = plain(&sample::rich());
-    for block in text.split("\n\n") {
+    for block in text.split("\n\n").chain(plain(&sample::flakes()).split("\n\n")) {
         assert!(block.lines().count() <= 16, "{block}");
     }
     for question in sample::QUESTIONS {
         let option = match question {
-            OpenQuestion::TooManyFailures => "--max-failures",
+            OpenQuestion::TooManyFailures => "`--max-failures`",
+            OpenQuestion::PassesAtBase => "a clean checkout",
             OpenQuestion::BaseUnknown | OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted => {
-                "--verify-base"
+                "`--verify-base`"
             }
-            OpenQuestion::ChangeUnknown => "--base REF",
-            OpenQuestion::NotEnoughRuns => "--confidence 0.99",
+            OpenQuestion::ChangeUnknown => "`--base REF`",
+            OpenQuestion::NotEnoughRuns => "`--confidence 0.99`",
         };
         let name = format!("test_{}_0", question.name().replace('-', "_"));
         let block = text.split("\n\n").find(|block| block.contains(&name)).expect("it has a block");
-        assert!(block.contains(&format!("`{option}`")), "{block}");
+        assert!(block.contains(option), "{block}");
     }
+}
+
+#[test]
+fn a_new_flake_names_the_changed_lines_and_not_the_test() {
+    let text = plain(&sample::flakes());
+    let block = text.split("\n\n").find(|block| block.starts_with("NEW FLAKE")).expect("it has a block");
+    assert!(block.contains("introduced by this change: executes line 12 of `shop/cart.py`"), "{block}");
+    assert!(
+        block.contains("next: fix the flake that this change introduces, beginning at `shop/cart.py:12`")
+    );
+    assert!(!block.contains("randomness"), "{block}");
+}
+
+#[test]
+fn the_search_for_what_interferes_is_a_command_to_copy() {
+    let mut report = sample::usual();
+    let next = |report: &RunReport| {
+        let text = plain(report);
+        text.lines().find(|line| line.contains("interferes")).expect("it is said").trim().to_owned()
+    };
+    assert_eq!(
+        next(&report),
+        "next: find the test that interferes with it: \
+         `flakewise culprit tests/test_login.py::test_time_zone -- pytest -q tests`"
+    );
+    report.failures[1].name = "tests/t.py::test[a b$c]".into();
+    assert!(next(&report).ends_with("`flakewise culprit 'tests/t.py::test[a b$c]' -- pytest -q tests`"));
+    report.failures[1].name = "tests/t.py::test[`]".into();
+    assert!(next(&report).ends_with("`flakewise culprit TEST -- COMMAND`"));
+}
+
+#[test]
+fn failures_that_are_tolerated_and_those_that_are_not_are_apart() {
+    let mut report = sample::rich();
+    let members: Vec<usize> =
+        report.incidents.iter().find(|one| one.failures.len() == 7).expect("one").failures.clone();
+    assert!(plain(&report).contains("INFRASTRUCTURE  7 tests"));
+    report.failures[members[0]].refusal = Some(Refusal::NeverPassed);
+    assert!(plain(&report).contains("INFRASTRUCTURE  6 tests"));
 }
 
 #[test]
