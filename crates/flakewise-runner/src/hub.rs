@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use flakewise_protocol::{FrameError, FrameReader, Hello, Role, ToAgent, ToHost, VERSION, write_message};
 
-use crate::RunnerError;
 use crate::agent::AgentFolder;
 use crate::sys::{self, Waited};
+use crate::{RunnerError, guard};
 
 /// Messages that may wait. Each is at most a mebibyte.
 const QUEUE: usize = 64;
@@ -45,8 +45,8 @@ pub(crate) enum Event {
     Closed { connection: u32 },
     /// A process we started ended.
     Ended { pid: u32, status: ExitStatus, cpu: Duration },
-    /// Somebody wants us to stop.
-    Signal { signal: i32 },
+    /// Somebody wants us to stop; at once, if our guard is gone.
+    Signal { signal: i32, at_once: bool },
     /// An agent of another version spoke.
     Version { theirs: u32 },
 }
@@ -140,7 +140,8 @@ impl Hub {
         std::thread::spawn(move || {
             let mut byte = [0];
             while std::io::Read::read_exact(&mut reader, &mut byte).is_ok() {
-                if sender.send(Event::Signal { signal }).is_err() {
+                let at_once = guard::is_abandoned();
+                if sender.send(Event::Signal { signal, at_once }).is_err() {
                     return;
                 }
             }

@@ -237,7 +237,7 @@ impl Supervisor {
                 }
             }
             Event::Ended { pid, status, cpu } => self.process_ended(pid, status, cpu, now),
-            Event::Signal { signal } => self.asked_to_stop(signal, now)?,
+            Event::Signal { signal, at_once } => self.asked_to_stop(signal, at_once, now)?,
             Event::Version { theirs } => {
                 return Err(RunnerError::Version { theirs, ours: VERSION[0] });
             }
@@ -819,8 +819,8 @@ impl Supervisor {
 
     /// The first signal is passed on to the suite, so that pytest can say what
     /// it has; the second ends everything, and so does the end of our guard.
-    fn asked_to_stop(&mut self, signal: i32, now: Now) -> Result<(), RunnerError> {
-        if self.stop.is_some() || self.command_status.is_some() || crate::guard::is_abandoned() {
+    fn asked_to_stop(&mut self, signal: i32, at_once: bool, now: Now) -> Result<(), RunnerError> {
+        if self.stop.is_some() || self.command_status.is_some() || at_once {
             return Err(RunnerError::Interrupted { signal });
         }
         let passed_on = if signal == libc::SIGINT { signal } else { libc::SIGTERM };

@@ -224,7 +224,7 @@ fn a_test_that_hangs_is_aborted_and_killed_after_a_grace() {
     let mut stage = Stage::running(2);
     stage.hears(0, [start(0, "first")]);
     let began = stage.now.instant;
-    assert_eq!(stage.supervisor.next_deadline(began + TIMEOUT - Duration::from_millis(1)), began + TIMEOUT);
+    assert_eq!(stage.supervisor.next_deadline(began + TIMEOUT), began + TIMEOUT);
     stage.passes(TIMEOUT, &[]).expect("it goes on");
     assert_eq!(stage.effects(), []);
     stage.passes(Duration::from_millis(1), &[]).expect("it goes on");
@@ -279,13 +279,13 @@ fn the_first_signal_is_passed_on_and_the_second_ends_everything() {
     {
         let mut stage = Stage::running(1);
         stage.script.holds = true;
-        stage.happens(Event::Signal { signal }).expect("it goes on");
+        stage.happens(Event::Signal { signal, at_once: false }).expect("it goes on");
         assert_eq!(stage.effects(), [Effect::Signal { group: COMMAND, signal: passed_on }]);
         // Nothing more is run, and nobody waits.
         stage.script.postponed = [vec![0]].into();
         stage.hears(0, [start(0, "first"), ask(0), failed(0), suite_end()]);
         assert_eq!(stage.told().last(), Some(&(0, ToAgent::Finish { forgive: false })));
-        let second = stage.happens(Event::Signal { signal });
+        let second = stage.happens(Event::Signal { signal, at_once: false });
         assert!(matches!(second, Err(RunnerError::Interrupted { signal: told }) if told == signal));
     }
 }
@@ -293,12 +293,12 @@ fn the_first_signal_is_passed_on_and_the_second_ends_everything() {
 #[test]
 fn after_a_signal_the_end_of_the_command_or_ten_seconds_are_the_end() {
     let mut stage = Stage::running(1);
-    stage.happens(Event::Signal { signal: libc::SIGINT }).expect("it goes on");
+    stage.happens(Event::Signal { signal: libc::SIGINT, at_once: false }).expect("it goes on");
     stage.passes(STOP_GRACE, &[]).expect("it may take that long");
     assert!(matches!(stage.passes(TICK, &[]), Err(RunnerError::Interrupted { signal: libc::SIGINT })));
 
     let mut stage = Stage::running(1);
-    stage.happens(Event::Signal { signal: libc::SIGINT }).expect("it goes on");
+    stage.happens(Event::Signal { signal: libc::SIGINT, at_once: false }).expect("it goes on");
     let status = ExitStatus::from_raw(2 << 8);
     let ended = stage.happens(Event::Ended { pid: COMMAND, status, cpu: Duration::ZERO });
     assert!(matches!(ended, Err(RunnerError::Interrupted { signal: libc::SIGINT })));
@@ -308,7 +308,14 @@ fn after_a_signal_the_end_of_the_command_or_ten_seconds_are_the_end() {
 fn a_signal_after_the_command_ends_us_at_once() {
     let mut stage = Stage::running(0);
     stage.ends(COMMAND, 0);
-    let signal = stage.happens(Event::Signal { signal: libc::SIGTERM });
+    let signal = stage.happens(Event::Signal { signal: libc::SIGTERM, at_once: false });
+    assert!(matches!(signal, Err(RunnerError::Interrupted { signal: libc::SIGTERM })));
+}
+
+#[test]
+fn without_our_guard_the_first_signal_ends_everything() {
+    let mut stage = Stage::running(1);
+    let signal = stage.happens(Event::Signal { signal: libc::SIGTERM, at_once: true });
     assert!(matches!(signal, Err(RunnerError::Interrupted { signal: libc::SIGTERM })));
 }
 
