@@ -19,6 +19,9 @@ use crate::{RunnerError, guard, processes, sys};
 /// How long a zygote may take to connect.
 const ZYGOTE_START: Duration = Duration::from_secs(10);
 
+/// How many events are dealt with before we look after what has a time.
+const MOST_AT_ONCE: u32 = 200;
+
 /// Decides what runs again while the suite is under way: nothing, unless it says
 /// otherwise.
 pub trait Director {
@@ -370,9 +373,19 @@ impl Suite {
         done: impl Fn(&Self) -> bool,
     ) -> Result<(), RunnerError> {
         while !done(self) {
-            let event = self.hub.next(self.supervisor.next_deadline(Instant::now()));
+            let mut event = self.hub.next(self.supervisor.next_deadline(Instant::now()));
+            let mut handled = Ok(());
+            // We may have been busy with something else for long: no test is late
+            // whose end is among what waits to be heard.
+            let mut left = MOST_AT_ONCE;
+            while let Some(next) = event.take() {
+                handled = self.supervisor.handle(next, Now::read(), director);
+                left -= 1;
+                if left > 0 && handled.is_ok() {
+                    event = self.hub.waiting();
+                }
+            }
             let now = Now::read();
-            let handled = event.map_or(Ok(()), |event| self.supervisor.handle(event, now, director));
             let mut gone = self.supervisor.unwaited();
             gone.retain(|pid| !is_alive(*pid));
             let looked = handled.and_then(|()| self.supervisor.look_after(now, &gone, director));
