@@ -46,6 +46,6 @@ pub use guard::guard;
 pub use jobs::Forks;
 pub use measure::{CoveredFile, Measured};
 pub use plain::OrderPlugins;
-pub use shell::{LineEnd, run_line};
+pub use shell::{LineEnd, run_line, scratch_folder};
 pub use state::{SeenChange, StateRun};
 pub use suite::{Director, NothingAgain, Step, Suite, SuiteOptions};
