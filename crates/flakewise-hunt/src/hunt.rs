@@ -498,7 +498,8 @@ impl<'a, 'b> Hunter<'a, 'b> {
                 skipped += 1;
             } else if prey.is_found() {
                 let test = found_test(prey);
-                if test.kind == FoundKind::Beside { &mut only_beside } else { &mut found }.push(test);
+                let is_beside = matches!(test.kind, FoundKind::Beside | FoundKind::Unconfirmed);
+                if is_beside { &mut only_beside } else { &mut found }.push(test);
             } else if all.failed > 0 {
                 always_fail.push(prey.id);
             } else if all.passed > 0 {

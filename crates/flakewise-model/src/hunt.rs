@@ -123,8 +123,12 @@ pub struct FoundTest {
 pub enum FoundKind {
     /// Both passed and failed alone.
     Alone,
-    /// Both passed and failed, but failed only while other tests ran beside it.
+    /// Failed only while other tests ran beside it, and passed when that was
+    /// repeated with nothing beside it.
     Beside,
+    /// Failed while other tests ran beside it, and there was no time to repeat that
+    /// with nothing beside it.
+    Unconfirmed,
     /// Both passed and failed with the others, in the same order.
     Together,
     /// Passes with the others and fails alone, every time.
@@ -142,6 +146,7 @@ impl FoundKind {
         match self {
             Self::Alone => "alone",
             Self::Beside => "beside",
+            Self::Unconfirmed => "unconfirmed",
             Self::Together => "together",
             Self::FailsAlone => "fails-alone",
             Self::PassesAlone => "passes-alone",

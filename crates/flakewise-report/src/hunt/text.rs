@@ -18,9 +18,6 @@ const NAMES: usize = 5;
 const WIDTH: usize = 100;
 const INDENT: &str = "       ";
 
-/// With fewer runs with nothing beside it, a failure beside other tests was not
-/// repeated often enough to say what it is due to.
-const LEAST_REPEATS: u64 = 10;
 /// What this many clean runs do not rule out is not worth saying: more than half
 /// of all runs would fail.
 const LEAST_RUNS: u64 = 5;
@@ -44,9 +41,17 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     let jobs = if report.jobs > 1 { format!(", {} side by side", report.jobs) } else { String::new() };
     writeln!(out, "{} in {runs} of {} ({took}{jobs})", styled(style, found), count(report.tests, "test"))?;
     if !report.only_beside.is_empty() {
-        let tests = report.only_beside.len() as u64;
-        let tests = plural(tests, "test failed", "tests failed");
-        writeln!(out, "{} only beside other tests", styled(BOLD, tests))?;
+        let is_known = |found: &&FoundTest| found.kind == FoundKind::Beside;
+        let known = report.only_beside.iter().filter(is_known).count() as u64;
+        let open = report.only_beside.len() as u64 - known;
+        if known > 0 {
+            let tests = plural(known, "test fails", "tests fail");
+            writeln!(out, "{} only beside other tests", styled(BOLD, tests))?;
+        }
+        if open > 0 {
+            let tests = plural(open, "test failed", "tests failed");
+            writeln!(out, "{} beside other tests, with no time to confirm it", styled(BOLD, tests))?;
+        }
     }
     if report.orders > 0 {
         writeln!(out, "{} of all tests tried", plural(report.orders, "other order", "other orders"))?;
@@ -108,7 +113,11 @@ fn write_found(out: &mut String, report: &HuntReport, found: &FoundTest) -> std:
 
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.
 fn title(found: &FoundTest) -> String {
-    let label = if found.kind == FoundKind::Beside { "BESIDE OTHERS" } else { "FLAKY" };
+    let label = match found.kind {
+        FoundKind::Beside => "BESIDE OTHERS",
+        FoundKind::Unconfirmed => "UNCONFIRMED",
+        _ => "FLAKY",
+    };
     let label = styled(WARNING, label);
     format!("{label}  {}  {}", styled(BOLD, name_of(&found.name)), styled(DIM, &found.id))
 }
@@ -116,7 +125,7 @@ fn title(found: &FoundTest) -> String {
 fn how(found: &FoundTest) -> String {
     let runs = found.alone.attempts;
     let failures = found.alone.failures;
-    if found.kind == FoundKind::Beside {
+    if let FoundKind::Beside | FoundKind::Unconfirmed = found.kind {
         return only_beside(found);
     }
     if let Some(decision) = &found.decision {
@@ -129,7 +138,7 @@ fn how(found: &FoundTest) -> String {
         FoundKind::Alone | FoundKind::Together if runs == 0 => {
             "passed and failed in earlier runs of this code".to_owned()
         }
-        FoundKind::Alone | FoundKind::Together | FoundKind::Beside => {
+        FoundKind::Alone | FoundKind::Together | FoundKind::Beside | FoundKind::Unconfirmed => {
             let interval = found.alone.interval();
             format!(
                 "failed {} of {} runs alone: {} (between {} and {})",
@@ -157,11 +166,11 @@ fn only_beside(found: &FoundTest) -> String {
     let FoundTest { solo, beside, .. } = found;
     let failed =
         format!("failed {} of {} beside others", number(beside.failed), plural(beside.runs(), "run", "runs"));
-    if solo.runs() >= LEAST_REPEATS {
+    if found.kind == FoundKind::Beside {
         let passed = format!("passed all {} with nothing beside it", plural(solo.runs(), "run", "runs"));
         format!("only beside other tests: shares a port, file or service ({failed}, {passed})")
     } else {
-        format!("{failed}; there was no time to repeat it with nothing beside it, so it may be flaky, too")
+        format!("{failed}; there was no time to repeat it with nothing beside it")
     }
 }
 
@@ -345,7 +354,7 @@ mod tests {
                     solo: Tally { passed: 1, failed: 0 },
                     beside: Tally { passed: 0, failed: 1 },
                     failure: None,
-                    ..found("test_late", FoundKind::Beside, 1, 1)
+                    ..found("test_late", FoundKind::Unconfirmed, 1, 1)
                 },
             ],
             always_fail: vec![TestId::builder("pytest", "tests/test_cart.py").finish("test_broken", None)],
@@ -356,7 +365,8 @@ mod tests {
         };
         insta::assert_snapshot!(shown(&report), @"
         4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
-        2 tests failed only beside other tests
+        1 test fails only beside other tests
+        1 test failed beside other tests, with no time to confirm it
         part 2 of 4 of the tests
         900 runs of this code were known before
 
@@ -382,8 +392,8 @@ mod tests {
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                only beside other tests: shares a port, file or service (failed 3 of 61 runs beside others, passed all 59 runs with nothing beside it)
 
-        BESIDE OTHERS  tests/test_cart.py::test_late  13f26bdf
-               failed 1 of 1 run beside others; there was no time to repeat it with nothing beside it, so it may be flaky, too
+        UNCONFIRMED  tests/test_cart.py::test_late  13f26bdf
+               failed 1 of 1 run beside others; there was no time to repeat it with nothing beside it
 
         broken: 1 test never passed
                - tests/test_cart.py::test_broken

@@ -333,7 +333,8 @@ fn what_fails_only_beside_others_is_never_called_flaky() {
         let beside = report["only_beside"].as_array().expect("a list");
         assert!(!beside.is_empty(), "four at a time meet: {report:#}");
         for test in beside {
-            assert_eq!((&test["kind"], &test["solo"]["failed"]), (&"beside".into(), &0.into()));
+            assert!(["beside", "unconfirmed"].contains(&test["kind"].as_str().expect("a kind")), "{test:#}");
+            assert_eq!(test["solo"]["failed"], 0);
             assert!(test["beside"]["failed"].as_u64().expect("a number") > 0);
         }
         assert!(report["hidden"]["high"].as_u64().expect("a number") <= 1, "{report:#}");

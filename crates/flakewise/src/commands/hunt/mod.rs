@@ -33,7 +33,6 @@ const ATTEMPTS_AT_ONCE: usize = 20_000;
 /// nothing.
 const BASE_RATE: f64 = 0.037;
 /// A test that has been flaky on other code probably still is.
-#[cfg(feature = "history")]
 const ONCE_FLAKY: f64 = 0.9;
 /// One that failed on other code and passed on some may be.
 #[cfg(feature = "history")]
@@ -242,7 +241,7 @@ impl Knowledge for Memory<'_> {
             None => HashMap::new(),
         };
         let past = self.flaky_elsewhere(tests);
-        self.was_flaky = past.iter().any(|risk| *risk > 0.0);
+        self.was_flaky = past.iter().any(|risk| *risk >= ONCE_FLAKY);
         let by_source = |test: &TestId| risks.get(&test.without_parameters()).copied().unwrap_or(BASE_RATE);
         tests.iter().zip(past).map(|(test, past)| by_source(test).max(past)).collect()
     }
