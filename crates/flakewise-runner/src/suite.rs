@@ -53,6 +53,11 @@ pub trait Director {
     fn goes_on(&mut self) -> bool {
         false
     }
+    /// When processes that [`Suite::run_rest`] started are killed. None waits for
+    /// them.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Wants nothing to run again.

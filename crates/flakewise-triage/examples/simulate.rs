@@ -20,11 +20,20 @@ fn main() {
     println!("regressions\t{}\t{} of them always fail", broken.len(), always.len());
     for (policy, name) in ["known", "flaky"].iter().enumerate() {
         let green: Vec<_> = broken.iter().filter(|one| one.refusals[policy].is_none()).collect();
-        println!("green regressions, {name}\t{}\t1 in {:.0}", green.len(), broken.len() as f64 / green.len() as f64);
-        let flakes = judged.iter().filter(|one| matches!(one.cause, Cause::Flake(_)) && one.blame.is_proved_flaky());
+        println!(
+            "green regressions, {name}\t{}\t1 in {:.0}",
+            green.len(),
+            broken.len() as f64 / green.len() as f64
+        );
+        let flakes =
+            judged.iter().filter(|one| matches!(one.cause, Cause::Flake(_)) && one.blame.is_proved_flaky());
         let with: Vec<_> = flakes.filter(|one| one.has_history).collect();
         let red = with.iter().filter(|one| one.refusals[policy].is_some()).count();
-        println!("old flakes with history that stay red, {name}\t{red} of {}\t{:.1} %", with.len(), 100.0 * red as f64 / with.len() as f64);
+        println!(
+            "old flakes with history that stay red, {name}\t{red} of {}\t{:.1} %",
+            with.len(),
+            100.0 * red as f64 / with.len() as f64
+        );
         let mut why: BTreeMap<&str, usize> = BTreeMap::new();
         for refusal in with.iter().filter_map(|one| one.refusals[policy]) {
             *why.entry(refusal.name()).or_default() += 1;

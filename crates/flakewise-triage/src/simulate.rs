@@ -80,7 +80,11 @@ impl Behaviour {
         // A test that has just failed rather fails often: any rate, drawn by how
         // often it would have failed.
         let mut rate = || loop {
-            let rate = if random.random_bool(0.5) { random.random_range(0.01..0.99) } else { 10_f64.powf(random.random_range(-2.0..0.0)) };
+            let rate = if random.random_bool(0.5) {
+                random.random_range(0.01..0.99)
+            } else {
+                10_f64.powf(random.random_range(-2.0..0.0))
+            };
             if random.random_bool(rate) {
                 break rate;
             }
@@ -181,8 +185,7 @@ fn one(random: &mut StdRng) -> Judged {
     let past = past(cause, behaviour, random);
     let has_history = past.is_some();
     let crashes = random.random_bool(CRASHES);
-    let has_predecessors =
-        matches!(behaviour, Behaviour::InSuite(_)) || random.random_bool(0.95);
+    let has_predecessors = matches!(behaviour, Behaviour::InSuite(_)) || random.random_bool(0.95);
     let climbed = climb(behaviour, crashes, has_predecessors, random);
     let base = base(cause, behaviour, climbed.has_passed(), &climbed.executions[0], random);
     let lines_seen = true;
@@ -211,7 +214,8 @@ fn one(random: &mut StdRng) -> Judged {
 }
 
 fn meeting(is_broken: bool, random: &mut StdRng) -> Meeting {
-    let touches = |touch: Touch| Meeting::Touches(vec![TouchedFile { path: "shop/cart.py".to_owned(), touch }]);
+    let touches =
+        |touch: Touch| Meeting::Touches(vec![TouchedFile { path: "shop/cart.py".to_owned(), touch }]);
     let shares = if is_broken { &BROKEN_TOUCHES } else { &OTHER_TOUCHES };
     match draw(&[0, 1, 2, 3], shares, random) {
         0 => touches(Touch::Executed(vec![7])),
@@ -414,13 +418,18 @@ mod tests {
         let judged = simulate(4000, 20_261_116);
         let broken = |one: &&Judged| matches!(one.cause, Cause::Regression | Cause::NewFlake(_));
         let regressions = judged.iter().filter(broken).count();
-        let green = |policy: usize| judged.iter().filter(broken).filter(|one| one.refusals[policy].is_none()).count();
+        let green =
+            |policy: usize| judged.iter().filter(broken).filter(|one| one.refusals[policy].is_none()).count();
         assert!(green(0) * 1000 <= regressions, "{} of {regressions} under known", green(0));
         assert!(green(1) * 250 <= regressions, "{} of {regressions} under flaky", green(1));
         let named: Vec<_> = judged
             .iter()
             .filter_map(|one| match (one.cause, &one.blame) {
-                (Cause::Flake(truth) | Cause::NewFlake(truth), Blame::Flaky(said)) if *said != FlakyKind::Undecided => Some(truth == *said),
+                (Cause::Flake(truth) | Cause::NewFlake(truth), Blame::Flaky(said))
+                    if *said != FlakyKind::Undecided =>
+                {
+                    Some(truth == *said)
+                }
                 _ => None,
             })
             .collect();

@@ -358,6 +358,10 @@ pub(crate) struct SearchArguments {
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
 
+    /// Stop after this time, counted from when the tests are collected
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub(crate) budget: Duration,
+
     /// Forks to run side by side; as many as there are cores by default
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) jobs: Option<u16>,
