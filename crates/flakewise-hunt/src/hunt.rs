@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, Cleared, FindingId, FindingKind, FlakeRate, FoundTest, HuntEnd, HuntReport, Notice, Outcome,
-    PastRuns, Probability, Run, Shard, TestId,
+    Attempt, Cleared, FindingId, FlakeRate, FoundTest, HuntEnd, HuntReport, Notice, Outcome, PastRuns,
+    Probability, Run, Shard, TestId,
 };
 use flakewise_runner::{
     Director, Execution, Forks, FreshOptions, Measured, RunnerError, Suite, TestKey, Versions,
@@ -152,7 +152,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let keys: Vec<TestKey> = wanted.collect();
     let ids: Vec<TestId> = keys.iter().map(|key| suite.test_id(*key)).collect();
     let past = context.knowledge.past(&ids, &run);
-    let risks = context.knowledge.risks(&ids, suite.root());
+    let risks = context.knowledge.risks(&ids, &suite.ids_root());
     let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
     let first = hunter.suite_once(suite);
     let ended = first
@@ -417,7 +417,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
                 skipped += 1;
             } else if prey.is_found() {
                 found.push(FoundTest {
-                    id: FindingId::of(FindingKind::FoundByHunt, &prey.id),
+                    id: FindingId::of(&prey.id),
                     kind: prey.kind(),
                     decision: prey.decision,
                     alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },

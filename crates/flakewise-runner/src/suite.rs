@@ -1,6 +1,6 @@
 //! A suite under way, and what is left of it to run tests again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use crate::command::RunnerCommand;
 use crate::execution::{self, CollectError, Execution, RunnerNotice, SuiteRun, TestKey, Versions};
 use crate::hub::{Event, Hub};
 use crate::jobs::JobState;
+use crate::repository::{path_in_repository, repository_root};
 use crate::{RunnerError, guard, processes, sys};
 
 /// How long a process may take from its time limit to its death, while it
@@ -96,6 +97,8 @@ pub struct Suite {
     pub(crate) searches: bool,
     /// Tests whose latest job had files to put back.
     pub(crate) leave_files: HashSet<TestKey>,
+    /// The sessions' paths below the top of the repository.
+    roots: BTreeSet<String>,
     hash_seed: u32,
     program: String,
     command: u32,
@@ -109,6 +112,9 @@ pub(crate) struct Session {
     pub(crate) hello: Hello,
     /// The folder names are relative to.
     pub(crate) root: String,
+    /// Its path below the top of the repository, which ids begin with; none
+    /// outside of a repository.
+    root_in_repository: Option<String>,
     pub(crate) names: Vec<String>,
     /// Whether a test has a result.
     pub(crate) done: Vec<bool>,
@@ -212,6 +218,7 @@ impl Suite {
             run: SuiteRun::default(),
             searches: false,
             leave_files: HashSet::new(),
+            roots: BTreeSet::new(),
             hash_seed,
             program: command.program(),
             command: pid,
@@ -293,9 +300,17 @@ impl Suite {
         Path::new(self.sessions.first().map_or("", |session| &session.root))
     }
 
-    /// A test's id.
+    /// The folder that ids of tests of the first session are relative to: the top
+    /// of the repository, or the root outside of one.
+    pub fn ids_root(&self) -> PathBuf {
+        repository_root(self.root()).unwrap_or_else(|| self.root().to_owned())
+    }
+
+    /// A test's id. Its path begins at the top of the repository, where its name
+    /// begins at the folder that the runner takes for the project's.
     pub fn test_id(&self, test: TestKey) -> TestId {
-        execution::test_id(self.name(test))
+        let root = self.sessions[test.session as usize].root_in_repository.as_deref();
+        execution::test_id(self.name(test)).inside(root.unwrap_or_default())
     }
 
     /// Tests that never gave a result.
@@ -340,6 +355,7 @@ impl Suite {
             runner: &hello.runner,
             runner_version: &hello.runner_version,
             language_version: &hello.lang_version,
+            roots: &self.roots,
         })
     }
 
@@ -499,6 +515,7 @@ impl Suite {
                 self.sessions.push(Session {
                     hello,
                     root: String::new(),
+                    root_in_repository: None,
                     names: Vec::new(),
                     done: Vec::new(),
                     zygote: None,
@@ -578,6 +595,8 @@ impl Suite {
                 if let Some(session) = self.sessions.get_mut(session) {
                     (session.forks, session.root, session.seeds) = (forks, root, seeds);
                     session.named = named;
+                    session.root_in_repository = path_in_repository(Path::new(&session.root));
+                    self.roots.extend(session.root_in_repository.clone());
                     if let Some(reason) = reason {
                         let text = format!("tests run again in new processes instead of forks: {reason}");
                         self.run.notices.push(RunnerNotice { text, warning: false });

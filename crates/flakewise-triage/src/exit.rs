@@ -56,8 +56,8 @@ mod tests {
     use std::sync::Arc;
 
     use flakewise_model::{
-        Attempt, Blame, FailureVerdict, FindingId, FindingKind, FlakyKind, OpenQuestion, Phase, Probability,
-        Run, RunId, TestId, Timestamp, Variant,
+        Attempt, Blame, FailureVerdict, FindingId, FlakyKind, OpenQuestion, Phase, Probability, Run, RunId,
+        TestId, Timestamp, Variant,
     };
     use proptest::prelude::*;
 
@@ -74,6 +74,8 @@ mod tests {
             provider: None,
             url: None,
             started: Timestamp::default(),
+            roots: None,
+            packages: None,
         });
         let attempt = Attempt {
             test: test.clone(),
@@ -88,7 +90,7 @@ mod tests {
             failure: None,
         };
         TestFailure {
-            id: FindingId::of(FindingKind::FailedInRun, &test),
+            id: FindingId::of(&test),
             test,
             name: "test_a.py::test_a".to_owned(),
             place: None,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, FindingKind,
-    Fingerprint, Incident, Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId, shell_word,
+    Attempt, AttemptCost, BaseSource, Blame, BuildExit, Counts, ExitReason, FindingId, Fingerprint, Incident,
+    Notice, Outcome, Phase, Run, RunReport, TestFailure, TestId, shell_word,
 };
 use flakewise_runner::{
     Execution, FreshOptions, Observation, RunnerError, Suite, SuiteRun, TestKey, Versions,
@@ -469,7 +469,7 @@ impl Climb<'_, '_> {
         let executions = &self.ladder.failing()[&test];
         let id = self.suite.test_id(test);
         TestFailure {
-            id: FindingId::of(FindingKind::FailedInRun, &id),
+            id: FindingId::of(&id),
             name: self.suite.name(test).to_owned(),
             place: executions.iter().find_map(|one| one.place.as_ref()).map(|place| self.in_project(place)),
             reproduce: self.reproduce(test, &verdict.blame),

@@ -10,7 +10,7 @@ use flakewise_testkit::{BatchBuilder, test_id};
 use crate::{count, open, scratch};
 
 /// Copies a frozen store, so that it stays as it is.
-fn thawed(name: &str) -> tempfile::TempDir {
+pub(crate) fn thawed(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("made");
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name), folder.path());
     folder

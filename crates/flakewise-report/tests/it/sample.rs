@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, Failure, FailureVerdict,
-    FindingId, FindingKind, Fingerprint, FlakyKind, Incident, Notice, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Run, RunId, RunReport, TestFailure, TestId, Timestamp, Touch, TouchedFile, Variant,
+    FindingId, Fingerprint, FlakyKind, Incident, Notice, OpenQuestion, Outcome, Phase, Probability, Proof,
+    Run, RunId, RunReport, TestFailure, TestId, Timestamp, Touch, TouchedFile, Variant,
 };
 
 pub(crate) const BASE: &str = "4be1c2d3a5f60718293a4b5c6d7e8f9001122334";
@@ -30,6 +30,8 @@ fn run() -> Arc<Run> {
         provider: Some("github".into()),
         url: None,
         started: Timestamp::from_timestamp(1_794_708_021, 0).expect("in range"),
+        roots: None,
+        packages: None,
     })
 }
 
@@ -124,8 +126,8 @@ impl Builder {
         report.triage_time += Duration::from_millis(120 * attempts.len() as u64);
         report.exit = BuildExit { runner: Some(1), code: 1, reason: ExitReason::Runner };
         report.failures.push(TestFailure {
-            id: FindingId::of(FindingKind::FailedInRun, &test),
-            reproduce: format!("flakewise reproduce {}", FindingId::of(FindingKind::FailedInRun, &test)),
+            id: FindingId::of(&test),
+            reproduce: format!("flakewise reproduce {}", FindingId::of(&test)),
             test,
             name: name.to_owned(),
             place: (!module.is_empty()).then(|| (module.to_owned(), 17)),

@@ -273,6 +273,7 @@ impl flakewise_triage::Memory for FromHistory<'_> {
         tests: &[(flakewise_model::TestId, Option<flakewise_model::Fingerprint>)],
         run: &Run,
     ) -> Vec<flakewise_triage::Past> {
+        crate::identity::recall_former(self.history, tests.iter().map(|(test, _)| test), run);
         let known = self.history.failures_elsewhere(tests, run.commit.as_deref()).unwrap_or_default();
         let past = |past: &flakewise_model::PastFailures| flakewise_triage::Past {
             failures: past.alike,
@@ -284,6 +285,7 @@ impl flakewise_triage::Memory for FromHistory<'_> {
 
     fn at(&mut self, tests: &[flakewise_model::TestId], commit: &str, run: &Run) -> Vec<(u32, u32)> {
         let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        crate::identity::recall_former(self.history, tests.iter(), run);
         let known = self.history.outcomes_at(tests, commit, Some(&run.variant)).unwrap_or_default();
         known.iter().map(|at| (count(at.passed), count(at.failed))).collect()
     }

@@ -6,6 +6,8 @@ mod git;
 pub(crate) use ci::Ci;
 use flakewise_model::{Run, RunId, Timestamp, Variant};
 use flakewise_runner::Versions;
+#[cfg(feature = "history")]
+pub(crate) use git::files;
 pub(crate) use git::{Git, top_folder};
 
 use crate::args::ContextArguments;
@@ -80,6 +82,8 @@ impl Context {
             provider: self.provider.map(str::to_owned),
             url: self.url.clone(),
             started,
+            roots: versions.map(|versions| versions.roots.clone()).filter(|roots| !roots.is_empty()),
+            packages: None,
         }
     }
 }
