@@ -96,6 +96,32 @@ fn people_and_pytest_are_told_names_from_the_rootdir_and_one_finding_has_one_id(
 }
 
 #[test]
+fn a_hunt_and_a_search_have_the_ids_of_a_run() {
+    let context = services();
+    let python = python();
+    let hunt = ["hunt", "--confidence", "0.5", "--", &python, "-m", "pytest", "-q"];
+    let output = ours(&context, "svc-a", &hunt);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let query = "SELECT DISTINCT test FROM attempts ORDER BY test";
+    let tests = ours(&context, ".", &["sql", query, "--format", "csv"]).stdout.replace('\r', "");
+    assert_eq!(
+        tests,
+        "test\npytest:svc-a/tests/test_own.py::test_own\npytest:svc-a/tests/test_v.py::test_v\n"
+    );
+    // The name that `report` prints, and the one that pytest prints.
+    for name in ["svc-a/tests/test_own.py::test_own", "tests/test_own.py::test_own"] {
+        let culprit = ["culprit", name, "--", &python, "-m", "pytest", "-q"];
+        let output = ours(&context, "svc-a", &culprit);
+        assert!(
+            output.stdout.contains("  tests/test_own.py::test_own"),
+            "{}{}",
+            output.stdout,
+            output.stderr
+        );
+    }
+}
+
+#[test]
 fn a_report_gives_the_ids_that_a_run_gives() {
     let context = services();
     for service in ["svc-a", "svc-b"] {
