@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Culprit, CulpritAnswer, CulpritReport, FindingId, FindingKind, NamedTest, Notice, Probability, Run,
-    Tally, TestId,
+    Culprit, CulpritAnswer, CulpritReport, FindingId, NamedTest, Notice, Probability, Run, Tally, TestId,
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 use rand::SeedableRng as _;
@@ -219,9 +218,10 @@ pub(crate) fn find(suite: &Suite, name: &str) -> Result<TestKey, CulpritError> {
     if let Some(test) = tests.iter().find(|test| suite.name(**test) == name) {
         return Ok(*test);
     }
-    let is_it = |id: &TestId| {
-        id.as_str() == name || FindingKind::ALL.iter().any(|kind| FindingId::of(*kind, id).as_str() == name)
-    };
+    // `report` and `show` leave the scheme out.
+    let shown = |id: &TestId| id.as_str()[id.scheme().len() + 1..] == *name;
+    let finding = FindingId::from_text(name);
+    let is_it = |id: &TestId| id.as_str() == name || shown(id) || finding.names(id);
     if let Some(test) = tests.iter().find(|test| is_it(&suite.test_id(**test))) {
         return Ok(*test);
     }

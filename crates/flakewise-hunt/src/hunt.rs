@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, Cleared, FindingId, FindingKind, FlakeRate, FoundKind, FoundTest, HuntEnd, HuntReport, Notice,
-    Order, Outcome, PastRuns, Probability, Run, Shard, Surroundings, TestId,
+    Attempt, Cleared, FindingId, FlakeRate, FoundKind, FoundTest, HuntEnd, HuntReport, Notice, Order,
+    Outcome, PastRuns, Probability, Run, Shard, Surroundings, TestId,
 };
 use flakewise_runner::{
     Director, Execution, Forks, FreshOptions, Measured, RunnerError, Suite, TestKey, Versions,
@@ -168,7 +168,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let keys: Vec<TestKey> = wanted.collect();
     let ids: Vec<TestId> = keys.iter().map(|key| suite.test_id(*key)).collect();
     let past = context.knowledge.past(&ids, &run);
-    let risks = context.knowledge.risks(&ids, suite.root());
+    let risks = context.knowledge.risks(&ids, &suite.ids_root());
     let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
     let first = hunter.suite_once(suite);
     let ended = first
@@ -551,7 +551,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
 fn found_test(prey: Prey) -> FoundTest {
     let alone = prey.alone();
     FoundTest {
-        id: FindingId::of(FindingKind::FoundByHunt, &prey.id),
+        id: FindingId::of(&prey.id),
         kind: prey.kind(),
         decision: prey.decision,
         alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },

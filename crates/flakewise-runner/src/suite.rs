@@ -1,6 +1,6 @@
 //! A suite under way, and what is left of it to run tests again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +13,7 @@ use crate::agent::AgentFolder;
 use crate::command::RunnerCommand;
 use crate::execution::{self, Execution, SessionEnd, SuiteRun, TestKey, Versions};
 use crate::hub::Hub;
+use crate::repository::{path_in_repository, repository_root};
 use crate::supervisor::{Effect, Now, Session, Supervisor};
 use crate::{RunnerError, guard, processes, sys};
 
@@ -101,6 +102,11 @@ pub struct Suite {
     pub(crate) searches: bool,
     /// Tests whose latest job had files to put back.
     pub(crate) leave_files: HashSet<TestKey>,
+    /// The paths of sessions' roots below the top of the repository; none outside
+    /// of one.
+    located: HashMap<u32, Option<String>>,
+    /// The same, each once.
+    roots: BTreeSet<String>,
     hash_seed: u32,
     program: String,
 }
@@ -149,6 +155,8 @@ impl Suite {
             forks: 0,
             searches: false,
             leave_files: HashSet::new(),
+            located: HashMap::new(),
+            roots: BTreeSet::new(),
             hash_seed,
             program: command.program(),
         })
@@ -246,10 +254,10 @@ impl Suite {
         self.supervisor.sessions[session as usize].ready.as_ref().map_or(&[], |ready| &ready.finishers)
     }
 
-    /// Distributions installed where a session runs, as `name==version`.
-    pub fn packages(&self) -> Option<&[String]> {
-        let ready = self.supervisor.sessions.iter().find_map(|session| session.ready.as_ref())?;
-        Some(&ready.packages)
+    /// Distributions installed where the first session runs, as `name==version`.
+    fn packages(&self) -> &[String] {
+        let ready = self.supervisor.sessions.iter().find_map(|session| session.ready.as_ref());
+        ready.map_or(&[], |ready| &ready.packages)
     }
 
     /// Runs tests that have no result yet, one after another in a process of
@@ -304,9 +312,28 @@ impl Suite {
         Path::new(self.supervisor.sessions.first().map_or("", Session::root))
     }
 
-    /// A test's id.
+    /// The folder that ids of tests of the first session are relative to: the top
+    /// of the repository, or the root outside of one.
+    pub fn ids_root(&self) -> PathBuf {
+        repository_root(self.root()).unwrap_or_else(|| self.root().to_owned())
+    }
+
+    /// A test's id. Its path begins at the top of the repository, where its name
+    /// begins at the folder that the runner takes for the project's.
     pub fn test_id(&self, test: TestKey) -> TestId {
-        execution::test_id(self.name(test))
+        let root = self.located.get(&test.session).and_then(Option::as_deref);
+        execution::test_id(self.name(test)).inside(root.unwrap_or_default())
+    }
+
+    /// Finds out where sessions that have just collected are in the repository.
+    fn locate_sessions(&mut self) {
+        for (number, session) in (0_u32..).zip(&self.supervisor.sessions) {
+            if session.ready.is_some() && !self.located.contains_key(&number) {
+                let path = path_in_repository(Path::new(session.root()));
+                self.roots.extend(path.clone());
+                self.located.insert(number, path);
+            }
+        }
     }
 
     /// Tests that never gave a result.
@@ -351,6 +378,8 @@ impl Suite {
             runner: &hello.runner,
             runner_version: &hello.runner_version,
             language_version: &hello.lang_version,
+            roots: &self.roots,
+            packages: self.packages(),
         })
     }
 
@@ -391,6 +420,7 @@ impl Suite {
                 }
             }
             let now = Now::read();
+            self.locate_sessions();
             let mut gone = self.supervisor.unwaited();
             gone.retain(|pid| !is_alive(*pid));
             let looked = handled.and_then(|()| self.supervisor.look_after(now, &gone, director));

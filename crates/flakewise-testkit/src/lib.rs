@@ -6,4 +6,4 @@ mod history;
 pub mod zoo;
 
 pub use context::{Output, TestContext};
-pub use history::{BatchBuilder, at, test_id};
+pub use history::{BatchBuilder, at, test_id, test_id_in};

@@ -34,5 +34,5 @@ pub use policy::Tolerance;
 #[doc(hidden)]
 pub mod simulate;
 pub use reproduce::{Trial, try_lines};
-pub use triage::{Context, Memory, NoMemory, Past, Progress, SeenOn, TriageSettings, Triaged, triage};
+pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, triage};
 pub use watch::meetings;

@@ -220,7 +220,7 @@ fn name_of(attributes: &str) -> Option<&str> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use flakewise_model::{FindingKind, TestId};
+    use flakewise_model::TestId;
 
     use super::*;
     use crate::testing::execution;
@@ -249,8 +249,7 @@ mod tests {
         let typed = Typed { words, folder: "/shop".into(), variables: BTreeMap::new() };
         let executions: Vec<Execution> =
             ended.iter().map(|(phase, outcome)| execution(0, *phase, *outcome)).collect();
-        let finding =
-            FindingId::of(FindingKind::FailedInRun, &TestId::builder("pytest", "a.py").finish("t", None));
+        let finding = FindingId::of(&TestId::builder("pytest", "a.py").finish("t", None));
         let (reproduction, trial) =
             reproduction(&facts, &typed, finding, "a.py::t", manner, &executions, Duration::from_secs(2));
         assert_eq!(reproduction.tried, None);

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use flakewise_model::{
-    BaseSource, Blame, Failure, FlakyKind, Outcome, Phase, Refusal, Timestamp, Touch, TouchedFile,
+    BaseSource, Blame, Failure, FlakyKind, Outcome, Phase, Refusal, SeenOn, Timestamp, Touch, TouchedFile,
 };
 use flakewise_runner::{Director as _, Execution, TestKey};
 use rand::rngs::StdRng;
@@ -19,7 +19,7 @@ use crate::judge::{BaseFacts, ChangeFacts, Facts, judge};
 use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
 use crate::policy::{Tolerance, refusal};
-use crate::{Meeting, Past, SeenOn, TriageSettings};
+use crate::{Meeting, Past, TriageSettings};
 
 /// What failures are due to: flakes from before the change, the change, neither.
 const CAUSES: [f64; 3] = [0.45, 0.40, 0.15];
@@ -77,23 +77,19 @@ enum Behaviour {
 
 impl Behaviour {
     fn draw(kind: FlakyKind, random: &mut StdRng) -> Self {
-        // A test that has just failed rather fails often: any rate, drawn by how
-        // often it would have failed.
+        // What is known of tests that have just failed once: Beta(1.3, 3), as the
+        // judge has it; by rejection.
         let mut rate = || loop {
-            let rate = if random.random_bool(0.5) {
-                random.random_range(0.01..0.99)
-            } else {
-                10_f64.powf(random.random_range(-2.0..0.0))
-            };
-            if random.random_bool(rate) {
+            let rate: f64 = random.random_range(0.001..0.999);
+            if random.random_bool((rate.powf(0.3) * (1.0 - rate).powi(2) / 0.45).min(1.0)) {
                 break rate;
             }
         };
         match kind {
-            FlakyKind::StateDependent => Self::InSuite(if rate() > 0.3 { 1.0 } else { rate().max(0.2) }),
+            FlakyKind::StateDependent => Self::InSuite(if rate() < 0.4 { 1.0 } else { rate().max(0.2) }),
             FlakyKind::Bursty => Self::For(1 + random.random_range(0..4)),
             FlakyKind::HashSeed => Self::Seed(random.random_range(0.0..0.9)),
-            FlakyKind::ProcessDependent => Self::InProcess(if rate() > 0.3 { 1.0 } else { rate().max(0.2) }),
+            FlakyKind::ProcessDependent => Self::InProcess(if rate() < 0.4 { 1.0 } else { rate().max(0.2) }),
             _ => Self::Random(rate()),
         }
     }
@@ -112,11 +108,12 @@ impl Behaviour {
         }
     }
 
-    /// How often it fails when the whole suite runs, with another seed each time and
-    /// at another moment.
-    fn whole_run_rate(self) -> f64 {
+    /// How often it fails when the whole suite runs: at another moment, with another
+    /// hash seed, and with the tests before it in another order or on other machines.
+    fn whole_run_rate(self, random: &mut StdRng) -> f64 {
         match self {
-            Self::Random(rate) | Self::InSuite(rate) | Self::InProcess(rate) => rate,
+            Self::Random(rate) => rate,
+            Self::InSuite(rate) | Self::InProcess(rate) => rate * random.random_range(0.02..1.0),
             Self::For(_) => 0.05,
             Self::Seed(share) => share,
         }
@@ -231,7 +228,7 @@ fn past(cause: Cause, behaviour: Behaviour, random: &mut StdRng) -> Option<Past>
         return None;
     }
     let (rate, same) = match cause {
-        Cause::Flake(_) => (behaviour.whole_run_rate(), true),
+        Cause::Flake(_) => (behaviour.whole_run_rate(random), true),
         Cause::Environment if random.random_bool(BROKEN_FOR_LONG) => (1.0, true),
         Cause::Environment => (0.0, false),
         Cause::Regression | Cause::NewFlake(_) if random.random_bool(IN_OLD_FLAKE) => {
@@ -250,6 +247,7 @@ fn past(cause: Cause, behaviour: Behaviour, random: &mut StdRng) -> Option<Past>
             alike: if same { failed } else { 0 },
             first_passed: runs - failed,
             first_failed: failed,
+            last_seen: Timestamp::default(),
         };
         past.mixed += u64::from(seen.first_passed > 0 && seen.first_failed > 0);
         past.failures += seen.alike;

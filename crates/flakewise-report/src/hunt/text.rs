@@ -274,8 +274,7 @@ mod tests {
     use std::time::Duration;
 
     use flakewise_model::{
-        Cleared, Failure, FindingId, FindingKind, FlakeRate, Notice, Run, RunId, Shard, TestId, Timestamp,
-        Variant,
+        Cleared, Failure, FindingId, FlakeRate, Notice, Run, RunId, Shard, TestId, Timestamp, Variant,
     };
 
     use super::*;
@@ -283,7 +282,7 @@ mod tests {
     fn found(name: &str, kind: FoundKind, failures: u64, attempts: u64) -> FoundTest {
         let test = TestId::builder("pytest", "tests/test_cart.py").finish(name, None);
         FoundTest {
-            id: FindingId::of(FindingKind::FoundByHunt, &test),
+            id: FindingId::of(&test),
             test,
             name: format!("tests/test_cart.py::{name}"),
             kind,
@@ -308,6 +307,8 @@ mod tests {
             provider: None,
             url: None,
             started: Timestamp::from_timestamp_micros(0).expect("a time"),
+            roots: None,
+            packages: None,
         };
         HuntReport {
             run: Arc::new(run),
@@ -370,21 +371,21 @@ mod tests {
         part 2 of 4 of the tests
         900 runs of this code were known before
 
-        FLAKY  tests/test_cart.py::test_chance  3eb8f927
+        FLAKY  tests/test_cart.py::test_chance  ff37b627
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                failed 7 of 312 runs alone: 2.2 % (between 1.1 % and 4.6 %)
 
-        FLAKY  tests/test_cart.py::test_brittle  da7fece4
+        FLAKY  tests/test_cart.py::test_brittle  c6e70b0c
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                passes with the others, failed all 10 times it ran alone: it needs what another test leaves behind
                next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
 
-        FLAKY  tests/test_cart.py::test_victim  2ca75501
+        FLAKY  tests/test_cart.py::test_victim  33913e64
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                failed with the others, passed all 10 times it ran alone: another test interferes with it, or it fails rarely
                next: flakewise culprit tests/test_cart.py::test_victim -- pytest
 
-        FLAKY  tests/test_cart.py::test_before  8ad05572
+        FLAKY  tests/test_cart.py::test_before  5bea6575
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                passed and failed in earlier runs of this code
 
@@ -446,18 +447,18 @@ mod tests {
         4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
         10 other orders of all tests tried
 
-        FLAKY  tests/test_cart.py::test_victim  2ca75501
+        FLAKY  tests/test_cart.py::test_victim  33913e64
                failed all 5 times in shuffled order 12, passed all 5 times in the suite's own order: another test interferes with it (99.6 % sure)
                next: flakewise culprit tests/test_cart.py::test_victim -- pytest
 
-        FLAKY  tests/test_cart.py::test_brittle  da7fece4
+        FLAKY  tests/test_cart.py::test_brittle  c6e70b0c
                failed all 6 times alone, passed all 6 times in the suite's own order: it needs what another test leaves behind (99.9 % sure)
                next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
 
-        FLAKY  tests/test_cart.py::test_chance  3eb8f927
+        FLAKY  tests/test_cart.py::test_chance  ff37b627
                passed all 3 times in reverse order, failed 1 of 3 times in the suite's own order: by chance, whatever the order
 
-        FLAKY  tests/test_cart.py::test_open  efb0c807
+        FLAKY  tests/test_cart.py::test_open  ab49f542
                passed and failed in different orders of the tests; there was no time to tell why
 
         cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)

@@ -245,7 +245,7 @@ fn what_makes_a_test_fail_is_a_plain_command_with_its_chance() {
     assert_eq!(failures_of(&project, &text(&alone, "command"), 2), 1);
     // By the id of a finding, and by a hash seed.
     let id = flakewise_model::TestId::builder("pytest", "test_it.py").finish("test_sets", None);
-    let id = flakewise_model::FindingId::of(flakewise_model::FindingKind::FoundByHunt, &id);
+    let id = flakewise_model::FindingId::of(&id);
     let sets = reproduce(id.as_str());
     assert_eq!(failures_of(&project, &text(&sets, "command"), 2), 2, "{sets}");
 }

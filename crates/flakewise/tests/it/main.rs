@@ -7,6 +7,8 @@ mod help;
 mod history;
 mod hunt;
 mod ingest;
+#[cfg(feature = "history")]
+mod monorepo;
 mod predict;
 mod run;
 mod train;

@@ -291,6 +291,7 @@ impl Memory<'_> {
     fn runs_at(&self, tests: &[TestId], commit: &str, run: &Run) -> Vec<PastRuns> {
         let nothing = || vec![PastRuns::default(); tests.len()];
         let Some(sender) = self.sender else { return nothing() };
+        crate::identity::recall_former(&sender.history, tests.iter(), run);
         sender.history.runs_at(tests, commit, &run.variant).unwrap_or_else(|error| {
             self.printer.warning(&format!("earlier runs of this commit are not counted: {error}"));
             nothing()
