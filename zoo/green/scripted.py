@@ -3,7 +3,8 @@ in a folder outside of the repository."""
 
 import os
 
-# What the run is: "history", or "change" for the one that is judged.
+# What the run is: "history", in which tests fail as scripted, "calm", in which none
+# does, or "change", which is judged.
 RUN = os.environ["RUN"]
 
 
@@ -20,5 +21,5 @@ def attempt(name):
 
 
 def steady(name, failing=(1,)):
-    """False at these attempts of this run."""
-    return attempt(name) not in failing
+    """False at these attempts of this run, unless it is calm."""
+    return attempt(name) not in failing or RUN == "calm"

@@ -133,6 +133,8 @@ pub struct EarlierRun {
     pub at: Past,
     /// The folder of the project it ran in.
     pub folder: &'static str,
+    /// Whether no scripted flake failed in it.
+    pub calm: bool,
 }
 
 /// How the change lies in the repository of the run that is judged.
@@ -278,19 +280,27 @@ impl Scenario {
         self
     }
 
-    /// The suite ran at the base before, as the scripts say: what fails there
-    /// at its first attempt is known.
+    /// The suite ran twice without the change: once in which flakes failed as
+    /// they are scripted to, and once in which they passed.
     fn known(self) -> Self {
-        self.past(Past::Base)
+        self.past(Past::Base).calm(Past::Base)
     }
 
-    fn past(self, at: Past) -> Self {
-        let folder = self.folder;
-        self.past_in(at, folder)
+    /// The suite ran before, and flakes failed as they are scripted to.
+    fn past(mut self, at: Past) -> Self {
+        self.history.push(EarlierRun { at, folder: self.folder, calm: false });
+        self
     }
 
+    /// The suite ran before, and no flake failed.
+    fn calm(mut self, at: Past) -> Self {
+        self.history.push(EarlierRun { at, folder: self.folder, calm: true });
+        self
+    }
+
+    /// The suite of this folder ran before.
     fn past_in(mut self, at: Past, folder: &'static str) -> Self {
-        self.history.push(EarlierRun { at, folder });
+        self.history.push(EarlierRun { at, folder, calm: false });
         self
     }
 

@@ -11,7 +11,7 @@ const SINCE: &str = r#"from scripted import RUN
 
 
 def test_mirror():
-    assert RUN == "history", "the certificate has expired"
+    assert RUN != "change", "the certificate has expired"
 "#;
 const PYPROJECT: &str = "[project]\nname = \"shop\"\nversion = \"1.0.0\"\n";
 
@@ -172,14 +172,14 @@ fn monorepo() -> Vec<Scenario> {
             .change("two/value.py", FLAKY)
             .folder("two")
             .past_in(Past::Base, "one")
-            .past_in(Past::Base, "two")
+            .known()
             .exits([1, 1, 1])
             .says(NAME, NewFlake),
         services("monorepo-known", "the flake is known of this service", FLAKY, fine)
             .change("shop/prices.py", HARMLESS)
             .folder("one")
             .past_in(Past::Base, "two")
-            .past_in(Past::Base, "one")
+            .known()
             .exits([1, 0, 0])
             .says(NAME, Flaky),
         services(

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use flakewise_testkit::TestContext;
 use flakewise_testkit::green::{Headline, Policy, Repository, Scenario, Tools, scenarios};
@@ -29,13 +30,17 @@ fn every_scenario_ends_with_the_only_right_exit_code_and_headlines() {
         .filter(|scenario| scenario.name.contains(&wanted))
         .partition(|scenario| scenario.tools == Tools::Pytest || python.has_tools);
     let next = AtomicUsize::new(0);
+    let began = Instant::now();
+    let times = Mutex::new(Vec::new());
     let answers = Mutex::new(Vec::new());
     // Two at a time: no run may know of another.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(scenario) = ready.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let started = Instant::now();
                     let checked = check(scenario, &python);
+                    times.lock().expect("no thread panicked").push((started.elapsed(), scenario.name));
                     answers.lock().expect("no thread panicked").extend(checked);
                 }
             });
@@ -44,13 +49,18 @@ fn every_scenario_ends_with_the_only_right_exit_code_and_headlines() {
     let answers = answers.into_inner().expect("no thread panicked");
     let of = |kind: Kind| answers.iter().filter(move |answer| answer.kind == kind);
     let mut text = format!(
-        "{} scenarios, {} answers: {} wrong greens, {} needless reds, {} wrong otherwise",
+        "{} scenarios in {:.0?}, {} answers: {} wrong greens, {} needless reds, {} wrong otherwise",
         ready.len(),
+        began.elapsed(),
         answers.len(),
         of(Kind::WrongGreen).count(),
         of(Kind::NeedlessRed).count(),
         of(Kind::Wrong).count(),
     );
+    let mut times = times.into_inner().expect("no thread panicked");
+    times.sort_unstable();
+    let slowest = times.iter().rev().take(5).map(|(time, name)| format!("{name} {time:.1?}"));
+    text += &format!("\nslowest: {}", slowest.collect::<Vec<_>>().join(", "));
     if !skipped.is_empty() {
         let names: Vec<_> = skipped.iter().map(|scenario| scenario.name).collect();
         text += &format!(
@@ -157,9 +167,9 @@ fn check<'a>(scenario: &'a Scenario, python: &Python) -> Vec<Answer<'a>> {
     for (number, earlier) in scenario.history.iter().enumerate() {
         let work = context.path().join(format!("past-{number}"));
         repository.past(earlier.at, &work);
-        let output = place.run(&work, earlier.folder, Some(&store), "history", &[]);
-        let expected = store.exists();
-        assert!(expected, "{}: an earlier run left no history\n{}", scenario.name, output.stderr);
+        let run = if earlier.calm { "calm" } else { "history" };
+        let output = place.run(&work, earlier.folder, Some(&store), run, &[]);
+        assert!(store.exists(), "{}: an earlier run left no history\n{}", scenario.name, output.stderr);
     }
     let policies = Policy::ALL.into_iter().map(|policy| {
         let name = policy.name();
