@@ -250,8 +250,9 @@ fn unrelated() -> Vec<Scenario> {
             .says(MIRROR, Flaky),
         Scenario::new("loads-changed-file", "it imports a changed file and executes none of what changed")
             .file(MIRROR_FILE, format!("import shop.prices\n{}\n\nassert shop.prices\n", super::MIRROR_TEST))
-            .exits([1, 1, 1])
-            .says(MIRROR, Flaky),
+            .exits([1, 1, 0])
+            .says(MIRROR, Flaky)
+            .needlessly_red("what an import of a changed file leaves behind cannot be seen"),
     ]
 }
 

@@ -267,8 +267,10 @@ fn judge<'a>(
     text: &str,
 ) -> Answer<'a> {
     let right = scenario.code(policy);
+    // A reason to be red without need must be true.
+    let excused = right == 0 && scenario.needless_red.is_some();
     let kind = match output.code {
-        Some(code) if code == right => Kind::Right,
+        Some(code) if code == right && !excused => Kind::Right,
         Some(0) => Kind::WrongGreen,
         _ if right == 0 => Kind::NeedlessRed,
         _ => Kind::Wrong,
