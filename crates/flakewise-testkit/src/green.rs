@@ -187,6 +187,8 @@ pub struct Scenario {
     pub tools: Tools,
     /// The only right exit codes, for each of [`Policy::ALL`].
     pub codes: [i32; 3],
+    /// The policies it is run under: all, unless it takes long.
+    pub policies: Vec<Policy>,
     /// The only right headlines; any of several if the evidence allows more.
     pub(crate) headlines: Vec<(Vec<Policy>, String, Vec<Headline>)>,
     /// Whether headlines are left open, where it depends on timing which tests
@@ -245,6 +247,7 @@ impl Scenario {
             command: words(&["$PY", "-m", "pytest"]),
             tools: Tools::Pytest,
             codes: [0, 0, 0],
+            policies: Policy::ALL.to_vec(),
             headlines: Vec::new(),
             open: false,
             needless_red: None,
@@ -369,6 +372,12 @@ impl Scenario {
     /// A test fails, and the evidence allows any of these headlines.
     fn says_any(mut self, test: &str, headlines: &[Headline]) -> Self {
         self.headlines.push((Policy::ALL.to_vec(), test.to_owned(), headlines.to_vec()));
+        self
+    }
+
+    /// It takes long and is run under one policy.
+    fn only(mut self, policy: Policy) -> Self {
+        self.policies = vec![policy];
         self
     }
 

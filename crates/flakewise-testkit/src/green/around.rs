@@ -2,7 +2,7 @@
 //! give no result, and more tests than a message holds.
 
 use super::Headline::{Flaky, NewFlake, Regression, Undecided};
-use super::{BROKEN, MIRROR, MIRROR_FILE, Scenario, TOTAL};
+use super::{BROKEN, MIRROR, MIRROR_FILE, Policy, Scenario, TOTAL};
 
 /// A test that ends its process at the first attempt of every run.
 const CRASH_TEST: &str = r#"import os
@@ -323,12 +323,25 @@ fn sizes() -> Vec<Scenario> {
              def test_long(number):\n    {body}\n"
         )
     };
-    let many = "import pytest\n\nfrom scripted import steady\n\n\n\
-        @pytest.mark.parametrize(\"number\", range(12000))\ndef test_many(number):\n    \
-        assert number != 11999 or steady(\"many\")\n";
-    let names: Vec<String> =
-        (0..12_000).map(|number| format!("tests/test_many.py::test_many[{number}]")).collect();
+    // In many files, because pytest compares each id with all tests of its file.
+    let many = (0..240).map(|file| {
+        let path = format!("tests/test_many_{file}.py");
+        let text = format!(
+            "import pytest\n\nfrom scripted import steady\n\n\n\
+             @pytest.mark.parametrize(\"number\", range(50))\ndef test_many(number):\n    \
+             assert {file} != 239 or number != 49 or steady(\"many\")\n"
+        );
+        (path, text)
+    });
+    let names: Vec<String> = (0..12_000)
+        .map(|number| format!("tests/test_many_{}.py::test_many[{}]", number / 50, number % 50))
+        .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let many_ids = Scenario::new("many-ids", "12,000 ids on the command line, with a flake among them (M5)")
+        .pytest(&names)
+        .exits([1, 1, 0])
+        .says("tests/test_many_239.py::test_many[49]", Flaky)
+        .only(Policy::Flaky);
     vec![
         Scenario::new("long-ids-regression", "a regression among tests with very long ids (C2)")
             .file("tests/test_long.py", long("assert number != 550 or total([1]) == 1"))
@@ -341,10 +354,6 @@ fn sizes() -> Vec<Scenario> {
             .known()
             .exits([1, 0, 0])
             .says("tests/test_long.py::test_long[0550-*", Flaky),
-        Scenario::new("many-ids", "12,000 ids on the command line, with a flake among them (M5)")
-            .file("tests/test_many.py", many)
-            .pytest(&names)
-            .exits([1, 1, 0])
-            .says("tests/test_many.py::test_many[11999]", Flaky),
+        many.fold(many_ids, |scenario, (path, text)| scenario.file(&path, text)),
     ]
 }
