@@ -93,8 +93,13 @@ fn elsewhere() -> Vec<Scenario> {
             .exits([1, 1, 1])
             .says(MIRROR, Flaky)
             .says_any("tests/test_certificate.py::test_certificate", &[Environment, Undecided]),
-        Scenario::new("unknown-kind-of-file-always", "fails always, and Java changed, which nobody can see")
-            .file(MIRROR_FILE, SINCE)
+        Scenario::new("java-in-a-process-always", "fails always, starts a process, and Java changed")
+            .file(
+                MIRROR_FILE,
+                SINCE
+                    .replace("from scripted", "import subprocess\n\nfrom scripted")
+                    .replace("    assert", "    subprocess.run([\"true\"], check=True)\n    assert"),
+            )
             .file("src/Mirror.java", "class Mirror {}\n")
             .change("src/Mirror.java", "class Mirror { int port = 80; }\n")
             .exits([1, 1, 1])

@@ -113,7 +113,7 @@ fn known() -> Vec<Scenario> {
         Scenario::new("known-other-type", "a known flake fails with another type, because of the change")
             .file("shop/stock.py", STOCK)
             .file("tests/test_stock.py", STOCK_TEST)
-            .change("shop/stock.py", STOCK.replace("TimeoutError", "LookupError"))
+            .change("shop/stock.py", STOCK.replace("TimeoutError", "LookupError").replace("name != \"\"", "bool(name)"))
             .known()
             .exits([1, 1, 1])
             .says(STOCK_NAME, NewFlake),
@@ -236,12 +236,21 @@ fn unrelated() -> Vec<Scenario> {
             .checkout(Checkout::Shallow)
             .exits([1, 1, 1])
             .says(MIRROR, Flaky),
-        Scenario::new("unknown-kind-of-file", "Java changed: whether the test depends on it cannot be seen")
+        Scenario::new("java-apart", "Java changed, and the test starts no process that could run it")
             .mirror()
-            .file("src/Mirror.java", "class Mirror {}\n")
-            .change("src/Mirror.java", "class Mirror { int port = 80; }\n")
-            .exits([1, 1, 1])
+            .file("src/Mirror.java", JAVA)
+            .change("src/Mirror.java", JAVA.replace("{}", "{ int port = 80; }"))
+            .exits([1, 1, 0])
             .says(MIRROR, Flaky),
+        Scenario::new(
+            "java-in-a-process",
+            "Java changed, and the test starts a process: who knows what it runs",
+        )
+        .file(MIRROR_FILE, STARTS_PROCESS)
+        .file("src/Mirror.java", JAVA)
+        .change("src/Mirror.java", JAVA.replace("{}", "{ int port = 80; }"))
+        .exits([1, 1, 1])
+        .says(MIRROR, Flaky),
         Scenario::new("requirements-changed", "what is installed changed: any test may depend on it")
             .mirror()
             .file("requirements.txt", "pytest>=8\n")
@@ -288,6 +297,18 @@ fn new() -> Vec<Scenario> {
             .exits([1, 1, 1])
             .says(MIRROR, Flaky)
             .says(TOTAL, NewFlake),
+        Scenario::new("new-in-a-rare-path", "the change breaks code that a test loads only now and then")
+            .file(MIRROR_FILE, RARE)
+            .file("shop/fallback.py", "def answer():\n    return \"hello\"\n")
+            .change("shop/fallback.py", "def answer():\n    return \"\"\n")
+            .exits([1, 1, 1])
+            .says(MIRROR, NewFlake),
+        Scenario::new("new-in-a-rare-branch", "the changed lines run only where it fails; the file is loaded")
+            .file("shop/stock.py", STOCK.replace("raise TimeoutError(\"the warehouse did not answer\")", "return True"))
+            .file("tests/test_stock.py", STOCK_TEST)
+            .change("shop/stock.py", STOCK)
+            .exits([1, 1, 1])
+            .says_any(STOCK_NAME, &[NewFlake, Flaky]),
         Scenario::new("new-in-fixture", "the change makes a fixture in conftest.py flaky")
             .file("tests/conftest.py", FIXTURE)
             .file("tests/test_table.py", "def test_table(table):\n    assert table == 4\n")
@@ -362,6 +383,29 @@ fn new() -> Vec<Scenario> {
             .says("tests/test_names.py::test_names", Regression),
     ]
 }
+
+const JAVA: &str = "class Mirror {}\n";
+
+const STARTS_PROCESS: &str = r#"import subprocess
+
+from scripted import steady
+
+
+def test_mirror():
+    subprocess.run(["true"], check=True)
+    assert steady("mirror"), "the mirror did not answer"
+"#;
+
+/// Takes another way at its first attempt, which always worked at the base.
+const RARE: &str = r#"from scripted import steady
+
+
+def test_mirror():
+    if not steady("mirror"):
+        from shop.fallback import answer
+
+        assert answer() == "hello"
+"#;
 
 const FIXTURE: &str = "import pytest\n\n\n@pytest.fixture\ndef table():\n    return 4\n";
 
