@@ -2,6 +2,8 @@
 
 mod culprit;
 mod eval;
+#[cfg(feature = "history")]
+mod green;
 mod help;
 #[cfg(feature = "history")]
 mod history;
