@@ -14,8 +14,10 @@
 //! environment  π₃ · P(m | fails there too) · P(D)
 //! ```
 //!
-//! divided by their sum. A single pass on the same code is proof, and needs no
-//! formula.
+//! divided by their sum. A test with both outcomes at the base is flaky there,
+//! whatever else it is: then only the k failures here speak against a flake, with the
+//! rate that the base suggests. A single pass on the same code is proof, and needs
+//! no formula.
 
 use flakewise_model::{
     BaseSource, Blame, FailureVerdict, FlakyKind, Novelty, OpenQuestion, Outcome, Phase, Probability, Proof,
@@ -35,6 +37,12 @@ const PRIOR_KNOWN: [f64; 3] = [0.86, 0.10, 0.04];
 /// The failure rate of a flaky test that has just failed once: Beta(0.3, 3), as
 /// in `flakewise-history`, given one failure.
 const RATE: (f64, f64) = (1.3, 3.0);
+/// The same before it failed.
+const NEW_RATE: (f64, f64) = (0.3, 3.0);
+/// The share of tests that are flaky, whatever else happens to them.
+const OLD_FLAKE: f64 = 0.03;
+/// The share of tests that fail because of their environment and did so before.
+const BROKEN_FOR_LONG: f64 = 0.3;
 /// How likely what was seen of a test's dependencies is, if the change broke it and
 /// if it did not: it executes the change, it loads changed files and runs none of
 /// what changed in them, it depends on none of them.
@@ -49,6 +57,8 @@ const ENVIRONMENT_PASSES: f64 = 0.05;
 const ENVIRONMENT_PASSED: f64 = 0.7;
 /// From these odds on, a test fails more often than before.
 const MORE_OFTEN: f64 = 19.0;
+/// The same for a test that executes the change: there is a reason why it might.
+const MORE_OFTEN_BY_CHANGE: f64 = 3.0;
 /// From this probability on, what a test depends on when it runs alone says nothing
 /// about why it failed in the suite.
 const BY_OTHER_TESTS: f64 = 0.1;
@@ -149,12 +159,13 @@ impl Facts<'_> {
     /// Failures and passes here beside those before the change, if it fails more
     /// often now.
     pub(crate) fn fails_more_often(&self) -> Option<((u32, u32), (u64, u64))> {
+        let odds = if self.executes_change() { MORE_OFTEN_BY_CHANGE } else { MORE_OFTEN };
         let (here, mut before) = (self.trials.tally(), self.whole_runs_before());
         // What the history has of the base is among the whole runs already.
         if let Some(base) = self.base.filter(|base| base.source == BaseSource::Run) {
             before = (before.0 + u64::from(base.failed), before.1 + u64::from(base.passed));
         }
-        (before.0 + before.1 > 0 && odds_of_more(here, before) >= MORE_OFTEN).then_some((here, before))
+        (before.0 + before.1 > 0 && odds_of_more(here, before) >= odds).then_some((here, before))
     }
 
     /// Whether it failed here in more than one way. What is known of the first way
@@ -324,8 +335,17 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
     let failures = facts.executions.iter().filter(|execution| execution.outcome.is_failure()).count();
     let again = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
     let (passed, failed) = facts.base.map_or((0, 0), |base| (base.passed, base.failed));
-    let known = facts.past.is_some_and(|past| past.mixed > 0) || facts.is_known();
+    let before = facts.whole_runs_before();
+    let has_history = before.0 + before.1 > 0;
+    let (passed, failed) = match facts.base {
+        // It is among the whole runs already.
+        Some(base) if base.source == BaseSource::History && has_history => (0, 0),
+        _ => (passed, failed),
+    };
+    let known = !has_history && (facts.past.is_some_and(|past| past.mixed > 0) || facts.is_known());
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
+    let (failed_before, passed_before) = (capped(before.0), capped(before.1));
+    let (broken_before, other_before) = before_if_not_flaky(failed_before, passed_before);
     let (if_broken, if_not) = match facts.meeting {
         _ if facts.nothing_changed() => (0.0, 1.0),
         Some(Meeting::Disjoint { .. }) => DISJOINT,
@@ -340,11 +360,29 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
     };
     // The same environment answers all passes of the history alike.
     let environment = if passed == 0 { 1.0 } else { passes };
+    let flaky = expected(RATE, again.saturating_add(failed) + failed_before, passed + passed_before);
     normalised([
-        prior[0] * expected(again.saturating_add(failed), passed) * if_not,
-        prior[1] * REGRESSION_AT_BASE.powi(count(failed.min(3))) * if_broken,
-        prior[2] * environment * if_not,
+        prior[0] * flaky * if_not,
+        prior[1] * REGRESSION_AT_BASE.powi(count(failed.min(3))) * broken_before * if_broken,
+        prior[2] * environment * other_before * if_not,
     ])
+}
+
+/// How likely whole runs without the change are to have failed and passed this often,
+/// if the change broke the test, and if something besides the change did.
+fn before_if_not_flaky(failed: u32, passed: u32) -> (f64, f64) {
+    let old_flake = OLD_FLAKE * expected(NEW_RATE, failed, passed);
+    match (failed, passed) {
+        (0, 0) => (1.0, 1.0),
+        (0, _) => (1.0 - OLD_FLAKE + old_flake, 1.0 - BROKEN_FOR_LONG),
+        (_, 0) => (old_flake, BROKEN_FOR_LONG),
+        _ => (old_flake, old_flake),
+    }
+}
+
+/// More runs than this say no more.
+fn capped(count: u64) -> u32 {
+    u32::try_from(count.min(300)).unwrap_or(300)
 }
 
 fn normalised(weights: [f64; 3]) -> [f64; 3] {
@@ -352,9 +390,8 @@ fn normalised(weights: [f64; 3]) -> [f64; 3] {
     if total > 0.0 { weights.map(|weight| weight / total) } else { [0.0, 0.0, 1.0] }
 }
 
-/// E[θᵏ(1 − θ)ᵐ], one factor at a time.
-fn expected(failures: u32, passes: u32) -> f64 {
-    let (mut a, mut b) = RATE;
+/// E[θᵏ(1 − θ)ᵐ] for θ ~ Beta(a, b), one factor at a time.
+fn expected((mut a, mut b): (f64, f64), failures: u32, passes: u32) -> f64 {
     let mut expected = 1.0;
     for _ in 0..failures {
         expected *= a / (a + b);
@@ -369,7 +406,7 @@ fn expected(failures: u32, passes: u32) -> f64 {
 
 /// How probable it is that a test is flaky that failed this often in a row.
 pub(crate) fn after_failures(failures: u32) -> Probability {
-    let flaky = PRIOR[0] * expected(failures.saturating_sub(1), 0);
+    let flaky = PRIOR[0] * expected(RATE, failures.saturating_sub(1), 0);
     Probability::clamped(flaky / (flaky + PRIOR[1] + PRIOR[2]))
 }
 
@@ -494,7 +531,7 @@ mod tests {
         #[test]
         fn the_formula_is_the_integral(failures in 0_i32..12, passes in 0_i32..12) {
             let (said, area) =
-                (expected(failures.unsigned_abs(), passes.unsigned_abs()), integrated(failures, passes));
+                (expected(RATE, failures.unsigned_abs(), passes.unsigned_abs()), integrated(failures, passes));
             prop_assert!((said - area).abs() < 1e-4, "{said} for {area}");
         }
     }
@@ -664,6 +701,19 @@ mod tests {
         assert_eq!(without_git.blame(), Blame::Undecided(OpenQuestion::ChangeUnknown));
         let gated = Case { gate: true, base: passed(), ..case };
         assert_eq!(gated.blame(), Blame::Undecided(OpenQuestion::TooManyFailures));
+    }
+
+    #[test]
+    fn both_outcomes_at_the_base_speak_for_a_flake_however_many_there_are() {
+        for (passed, failed) in [(1, 1), (68, 103), (3_000, 5_000)] {
+            let base = BaseFacts::ran(passed, failed).map(BaseFacts::remembered);
+            let verdict = Case { base, ..Case::failed_throughout() }.judge();
+            assert_eq!(verdict.blame, Blame::Undecided(OpenQuestion::NotEnoughRuns), "{passed}, {failed}");
+            assert!(verdict.flaky.get() > 0.3, "P(flaky) = {} of {passed}, {failed}", verdict.flaky);
+        }
+        let base = BaseFacts::ran(300, 1).map(BaseFacts::remembered);
+        let seldom = Case { base, ..Case::failed_throughout() };
+        assert_eq!(seldom.blame(), Blame::Environment, "it fails too seldom to fail five times in a row");
     }
 
     #[test]
