@@ -130,7 +130,7 @@ pub(crate) fn recall_former<'a>(
 }
 
 /// Those whose former file is the end of one path only.
-#[cfg_attr(not(feature = "history"), expect(dead_code, reason = "only the engine remembers"))]
+#[cfg(feature = "history")]
 fn unambiguous(pairs: Vec<(TestId, TestId)>, files: &[String]) -> Vec<(TestId, TestId)> {
     let mut ends: std::collections::HashMap<String, u32> =
         pairs.iter().map(|(_, former)| (former.module(), 0)).collect();
@@ -145,7 +145,7 @@ fn unambiguous(pairs: Vec<(TestId, TestId)>, files: &[String]) -> Vec<(TestId, T
     pairs.into_iter().filter(|(_, former)| ends.get(&former.module()) == Some(&1)).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "history"))]
 mod tests {
     use super::*;
 
