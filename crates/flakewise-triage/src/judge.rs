@@ -359,7 +359,12 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
         Some(BaseSource::History) | None => ENVIRONMENT_PASSED,
     };
     // The same environment answers all passes of the history alike.
-    let environment = if passed == 0 { 1.0 } else { passes };
+    let environment = match (passed, failed) {
+        (0, _) => 1.0,
+        (_, 0) => passes,
+        // A test that also passes there is flaky, whatever else happened to it.
+        _ => OLD_FLAKE * expected(NEW_RATE, failed, passed),
+    };
     let flaky = expected(RATE, again.saturating_add(failed) + failed_before, passed + passed_before);
     normalised([
         prior[0] * flaky * if_not,
