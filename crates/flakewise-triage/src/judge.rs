@@ -342,9 +342,10 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
         Some(base) if base.source == BaseSource::History && has_history => (0, 0),
         _ => (passed, failed),
     };
+    let (failed, passed) = scaled(failed.into(), passed.into());
     let known = !has_history && (facts.past.is_some_and(|past| past.mixed > 0) || facts.is_known());
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
-    let (failed_before, passed_before) = (capped(before.0), capped(before.1));
+    let (failed_before, passed_before) = scaled(before.0, before.1);
     let (broken_before, other_before) = before_if_not_flaky(failed_before, passed_before);
     let (if_broken, if_not) = match facts.meeting {
         _ if facts.nothing_changed() => (0.0, 1.0),
@@ -359,16 +360,21 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
         Some(BaseSource::History) | None => ENVIRONMENT_PASSED,
     };
     // The same environment answers all passes of the history alike.
-    let environment = match (passed, failed) {
-        (0, _) => 1.0,
-        (_, 0) => passes,
-        // A test that also passes there is flaky, whatever else happened to it.
-        _ => OLD_FLAKE * expected(NEW_RATE, failed, passed),
+    // A test that passes and fails there is flaky, whatever else happened to it.
+    let mixed = OLD_FLAKE * expected(NEW_RATE, failed, passed);
+    let is_mixed = passed > 0 && failed > 0;
+    let environment = if is_mixed {
+        mixed
+    } else if passed > 0 {
+        passes
+    } else {
+        1.0
     };
+    let regression = if is_mixed { mixed } else { REGRESSION_AT_BASE.powi(count(failed.min(3))) };
     let flaky = expected(RATE, again.saturating_add(failed) + failed_before, passed + passed_before);
     normalised([
         prior[0] * flaky * if_not,
-        prior[1] * REGRESSION_AT_BASE.powi(count(failed.min(3))) * broken_before * if_broken,
+        prior[1] * regression * broken_before * if_broken,
         prior[2] * environment * other_before * if_not,
     ])
 }
@@ -385,9 +391,13 @@ fn before_if_not_flaky(failed: u32, passed: u32) -> (f64, f64) {
     }
 }
 
-/// More runs than this say no more.
-fn capped(count: u64) -> u32 {
-    u32::try_from(count.min(300)).unwrap_or(300)
+/// Failures and passes in the same proportion, and no more of them than say
+/// something.
+fn scaled(failed: u64, passed: u64) -> (u32, u32) {
+    const MOST: u64 = 200;
+    let total = (failed + passed).max(MOST);
+    let share = |count: u64| u32::try_from((count * MOST).div_ceil(total)).unwrap_or(u32::MAX);
+    (share(failed), share(passed))
 }
 
 fn normalised(weights: [f64; 3]) -> [f64; 3] {
