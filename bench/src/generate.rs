@@ -95,6 +95,8 @@ impl Generator {
             provider: Some("github".to_owned()),
             url: None,
             started: Timestamp::from_timestamp(start, 0).unwrap_or_default(),
+            roots: None,
+            packages: None,
         });
         let attempts =
             (0..self.scale.attempts_per_run).map(|place| self.attempt(&run, place, outage)).collect();

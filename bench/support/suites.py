@@ -45,12 +45,15 @@ class Real:
     minors: tuple = ("3.11", "3.12", "3.13", "3.14")
     # Where in its tree the tests are to be started.
     start: str = "."
+    # The newest pytest that its tests can be imported with.
+    major: str = "9"
 
     def tree(self):
         return cache.sdist(self.name, self.version)[0]
 
-    def interpreter(self, minor="3.11", major="9", more=()):
+    def interpreter(self, minor="3.11", major=None, more=()):
         """An environment with the package installed from that source, and with more."""
+        major = major or self.major
         wheel = cache.sdist(self.name, self.version)[1]
         requirements = [f"pytest=={PYTESTS[major][0]}", *self.requirements, wheel, *more]
         return cache.environment(minor, f"{self.name}-pytest{major}", requirements)
@@ -82,6 +85,19 @@ ORDERED = {
     for suite in (
         # Green in its own order; 139 of 167 tests are not in others, or alone.
         Real("pypubsub", "4.0.7", start="tests/suite"),
+    )
+}
+
+# Suites of maintained packages in which nothing is known to be flaky.
+CALM = {
+    suite.name: suite
+    for suite in (
+        Real("click", "8.5.1"),
+        Real("attrs", "26.1.0", ("hypothesis<7", "cloudpickle")),
+        Real("flask", "3.1.3", ("asgiref", "python-dotenv"), major="8"),
+        # Its server fixture listens at a fixed port.
+        Real("httpx", "0.28.1", ("uvicorn", "trio", "trustme", "chardet", "brotli", "zstandard>=0.18", "h2>=3,<5",
+                                 "socksio==1.*", "click", "pygments", "rich", "cryptography")),
     )
 }
 

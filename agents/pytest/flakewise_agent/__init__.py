@@ -42,7 +42,8 @@ def _start():
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     facts["path"] = [entry for entry in facts["path"] if entry != folder]
     if role == "main":
-        facts["env"] = {wire.text(name): wire.text(value) for name, value in environment.items()}
+        limit = wire.WORD_LIMIT
+        facts["env"] = {wire.text(name, limit): wire.text(value, limit) for name, value in environment.items()}
     try:
         connection.open(role, **facts)
     except OSError:
@@ -66,10 +67,12 @@ _agent = _start()
 if _agent is not None:
     import pytest
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_cmdline_main(config):
-        """Takes part once all plugins are known."""
+        """Takes part once all plugins are known, until pytest returns."""
         _agent.configure(config)
+        outcome = yield
+        _agent.returned(outcome)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_load_initial_conftests(early_config):

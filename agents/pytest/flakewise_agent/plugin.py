@@ -63,9 +63,9 @@ def _command_line():
     try:
         with open("/proc/self/cmdline", "rb") as file:
             parts = file.read().split(b"\0")[:-1]
-        return [wire.text(part.decode("utf-8", "surrogateescape")) for part in parts]
+        return [wire.text(part.decode("utf-8", "surrogateescape"), wire.WORD_LIMIT) for part in parts]
     except OSError:
-        return [wire.text(part) for part in getattr(sys, "orig_argv", ())]
+        return [wire.text(part, wire.WORD_LIMIT) for part in getattr(sys, "orig_argv", ())]
 
 
 def start(role, connection, job, observer):
@@ -92,7 +92,7 @@ class Attempt:
         """Takes in one report: set-up, call, tear-down or a sub-test."""
         is_part = hasattr(report, "context")
         if not is_part:
-            self.nanoseconds += int(report.duration * 1e9)
+            self.nanoseconds += nanoseconds(report.duration)
         if report.failed:
             # A failure in the call is the test's own; set-up and tear-down are
             # around it. The first that went wrong is the one to tell.
@@ -108,13 +108,31 @@ class Attempt:
         return self.outcome in ("failed", "errored")
 
 
+def nanoseconds(seconds):
+    """As the host takes them. Tests that freeze the clock make pytest measure
+    less than nothing, and plugins write down what they like."""
+    try:
+        return min(max(int(seconds * 1e9), 0), 1 << 60)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def exit_code(status):
+    """What becomes of the status that pytest returns, or a plugin set."""
+    try:
+        return 0 if status is None else int(status) & 0xFF
+    except (TypeError, ValueError):
+        return 1
+
+
 def describe(report, kind=None):
     """A failing or skipped report as a message."""
     longrepr = report.longrepr
     crash = getattr(longrepr, "reprcrash", None)
+    when = str(report.when or "")
     if report.skipped:
         reason = longrepr[2] if isinstance(longrepr, tuple) else getattr(report, "wasxfail", "") or longrepr
-        return {"kind": None, "message": wire.text(reason, 1024), "trace": "", "when": report.when}
+        return {"kind": None, "message": wire.text(reason, 1024), "trace": "", "when": when}
     try:
         trace = report.longreprtext
     except Exception as error:  # A hostile __repr__ may raise anything.
@@ -122,12 +140,12 @@ def describe(report, kind=None):
     message = getattr(crash, "message", None) or last_error(trace)
     file, line = getattr(crash, "path", None), getattr(crash, "lineno", None)
     return {
-        "kind": kind,
+        "kind": None if kind is None else wire.text(kind, 200),
         "message": wire.text(message, 8192),
         "trace": wire.text(trace),
-        "when": report.when,
+        "when": when,
         "file": None if file is None else wire.text(file, 4096),
-        "line": line if isinstance(line, int) else None,
+        "line": line if isinstance(line, int) and 0 <= line < 1 << 32 else None,
     }
 
 
@@ -176,6 +194,8 @@ class Agent:
         self.is_distributed = False
         # Whether fixtures of the session must outlive the last test.
         self.holds_session = False
+        # Whether something besides the tests failed.
+        self.is_broken = False
 
     # Configuration
 
@@ -209,6 +229,14 @@ class Agent:
 
     def notice(self, message, warning=False):
         self.connection.send({"t": "notice", "text": wire.text(message, 1024), "warning": warning})
+
+    def broken(self, text):
+        """Something failed for which no test answers."""
+        self.is_broken = True
+        self.connection.send({"t": "broken", "text": wire.text(text, 1024)})
+
+    def returned(self, outcome):
+        """pytest has returned from everything it did."""
 
     def trouble(self, error):
         """Something around the tests of a job went wrong."""
@@ -367,7 +395,7 @@ class Agent:
         """The test's exception went through pytest itself."""
         self.tell_measures(attempt)
         self.attempt = None
-        kind = type(error).__name__
+        kind = wire.text(type(error).__name__, 200)
         if not attempt.has_failed:
             attempt.outcome = "errored"
         failure = {"kind": kind, "message": wire.text(worded(error), 8192), "trace": "", "when": "call"}
@@ -440,8 +468,7 @@ class Agent:
         try:
             self.session._setupstate.teardown_exact(None)
         except BaseException as error:
-            text = "the session's tear-down failed with %s" % worded(error)
-            self.connection.send({"t": "broken", "text": wire.text(text, 1024)})
+            self.broken("the session's tear-down failed with %s" % worded(error))
         if capture is not None:
             capture.suspend_global_capture()
             capture.read_global_capture()
@@ -570,6 +597,8 @@ class Main(Agent):
     is_interrupted = False
     #: How many reports of failures do not count.
     forgiven = 0
+    #: The exit status, once the session is finished.
+    status = None
 
     def interrupted(self):
         self.is_interrupted = True
@@ -580,15 +609,11 @@ class Main(Agent):
         option = session.config.option
         blocked = session.testsfailed and not option.continue_on_collection_errors
         if option.collectonly and not blocked:
-            names = self.take_items(session)
-            self.send_tests(names)
-            self.connection.send(self.ready(len(names), "tests are only collected"))
+            self.announce(self.take_items(session), lambda: "tests are only collected")
         if blocked or option.collectonly or self.connection.lost:
             yield
             return
-        names = self.take_items(session)
-        self.send_tests(names)
-        self.connection.send(self.ready(len(names), self.fork_zygote()))
+        self.announce(self.take_items(session), self.fork_zygote)
         answer = self.connection.receive()
         if answer is not None and answer["t"] == "finish":
             # The zygote is all that was wanted.
@@ -608,35 +633,40 @@ class Main(Agent):
         message = self.serve_runs()
         if self.holds_session:
             self.tear_down()
-        is_broken = session.testsfailed > self.failed_reports
-        if is_broken:
+        if session.testsfailed > self.failed_reports:
             # Such as too little coverage.
-            text = "something besides the tests made the run fail: see what pytest says"
-            self.connection.send({"t": "broken", "text": text})
+            self.broken("something besides the tests made the run fail: see what pytest says")
         if message is not None and message["t"] == "hold":
             self.connection.send({"t": "held"})
             message = self.serve_runs(tears_down=True)
-        if message is not None and message.get("forgive") and not is_broken and error is None:
+        is_good = error is None and not self.is_broken and not self.is_interrupted
+        if message is not None and message.get("forgive") and is_good:
             # From here on, pytest and every other plugin see a session without
             # failures; what they object to at its end still counts.
             self.forgiven = self.failed_reports
             session.testsfailed = 0
 
-    def ready(self, total, reason):
-        """What the host must know before the first test runs."""
+    def announce(self, names, forks):
+        """Says what the host must know before the first test runs. What may be
+        long goes first and in parts: without `ready`, the host never answers."""
+        self.send_tests(names)
         option = self.config.option
-        named = [wire.text(path, 4096) for path in getattr(option, "file_or_dir", None) or ()]
-        return {
-            "t": "ready",
-            "total": total,
-            "forks": reason is None,
-            "reason": None if option.collectonly else reason,
-            "root": wire.text(self.config.rootpath),
-            "seeds": self.seeds(),
-            "named": named[:1000],
-            "finishers": self.finishers(),
-            "packages": installed(),
-        }
+        named = (wire.text(path, wire.WORD_LIMIT) for path in getattr(option, "file_or_dir", None) or ())
+        for part in wire.parts(named):
+            self.connection.send({"t": "more", "named": part})
+        reason = forks()
+        self.connection.send(
+            {
+                "t": "ready",
+                "total": len(names),
+                "forks": reason is None,
+                "reason": None if option.collectonly else reason,
+                "root": wire.text(self.config.rootpath, 4096),
+                "seeds": self.seeds(),
+                "finishers": self.finishers(),
+                "packages": next(wire.parts(installed()), []),
+            }
+        )
 
     def finishers(self):
         """Plugins besides pytest's own that act at the end of a session."""
@@ -652,20 +682,40 @@ class Main(Agent):
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_sessionfinish(self, session):
-        before = int(session.exitstatus)
-        yield
-        status = int(session.exitstatus)
-        self.connection.send({"t": "finished", "status": status, "changed": status != before})
+        before = exit_code(session.exitstatus)
+        outcome = yield
+        status = exit_code(session.exitstatus)
+        error = outcome.excinfo[1] if outcome.excinfo is not None else None
+        if isinstance(error, pytest.exit.Exception):
+            status = status if error.returncode is None else exit_code(error.returncode)
+        elif error is not None:
+            status = 1
+        self.finished(status, status != before)
+
+    def finished(self, status, changed):
+        self.status = status
+        self.connection.send({"t": "finished", "status": status, "changed": changed})
+
+    def returned(self, outcome):
+        """The last word on the exit status, and the end of what is watched. A
+        pytest that could not even begin a session says no goodbye."""
+        error = outcome.excinfo[1] if outcome.excinfo is not None else None
+        if error is None:
+            status = exit_code(outcome.get_result())
+        elif self.status is None:
+            return
+        else:
+            # Only then does pytest itself make an exit code of it.
+            status = int(pytest.ExitCode.USAGE_ERROR) if isinstance(error, pytest.UsageError) else 1
+        if status != (self.status or 0):
+            self.finished(status, self.status is not None)
+        if not self.connection.lost:
+            self.connection.close()
 
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter):
         if self.forgiven:
             terminalreporter.write_line("flakewise: the failures of this run are tolerated; pytest exits as if they had passed")
-
-    @pytest.hookimpl
-    def pytest_unconfigure(self):
-        if not self.connection.lost:
-            self.connection.close()
 
     def seeds(self):
         """What other plugins drew or were told, and a reproduction must tell them."""
@@ -709,11 +759,15 @@ def installed():
         except OSError:
             continue
         for name in names:
-            if name.endswith((".dist-info", ".egg-info")):
-                project, dash, version = name.rpartition(".")[0].partition("-")
-                if dash:
-                    found.add("%s==%s" % (project.lower().replace("_", "-"), version))
-    return sorted(wire.text(name, 200) for name in found)[:2000]
+            stem, _, suffix = name.rpartition(".")
+            if suffix == "egg-info":
+                # As in `shop-1.0-py3.11.egg-info`.
+                stem = stem.partition("-py3")[0]
+            project, dash, version = stem.rpartition("-")
+            if dash and suffix in ("dist-info", "egg-info"):
+                project = project.lower().replace("_", "-").replace(".", "-")
+                found.add(wire.text("%s==%s" % (project, version), 200))
+    return sorted(found)
 
 
 def thread_count():

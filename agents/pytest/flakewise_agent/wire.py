@@ -19,6 +19,9 @@ GONE = (errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED)
 # The host refuses longer lines.
 LINE_LIMIT = 1 << 20
 TEXT_LIMIT = 64 * 1024
+# The longest word of a command line or environment that Linux takes. Even with
+# every byte escaped it fits into a message.
+WORD_LIMIT = 1 << 17
 # Lists are sent in parts of this size.
 PART_LIMIT = LINE_LIMIT // 4
 # Tests that close descriptors usually begin with the low ones.
@@ -116,8 +119,7 @@ class Connection:
         if len(_encode(self._hello)) <= LINE_LIMIT // 2:
             return []
         more = [{"t": "more", "argv": part} for part in parts(self._hello.pop("argv", ()))]
-        variables = self._hello.pop("env", {})
-        more += [{"t": "more", "env": {name: variables[name] for name in part}} for part in parts(variables)]
+        more += [{"t": "more", "env": dict(part)} for part in parts(self._hello.pop("env", {}).items())]
         return more
 
     def _connect(self):

@@ -24,6 +24,9 @@ AGENT = Path(__file__).resolve().parent.parent / "flakewise_agent"
 #: Nothing here takes more than a few seconds unless something hangs.
 LIMIT = float(os.environ.get("AGENT_LIMIT", "40"))
 
+#: The longest message that the host takes, in bytes.
+LINE_LIMIT = 1 << 20
+
 #: What the host sends even where it means nothing, as serde does.
 JOB = {
     "t": "job",
@@ -78,7 +81,7 @@ class Story(list):
 class Host:
     """Runs pytest on a project, with the agent in it."""
 
-    def __init__(self, project, again=None, postpone=(), variables=None, runs=True, measure=None):
+    def __init__(self, project, again=None, postpone=(), variables=None, runs=True, measure=None, held=None, forgive=False):
         self.project = Path(project)
         #: Whether the suite is to run once it is collected.
         self.runs = runs
@@ -88,6 +91,11 @@ class Host:
         self.again = again or (lambda name, phase: False)
         #: Names of tests to run after the suite, list by list.
         self.postponed = [list(names) for names in postpone]
+        #: Names of tests to run while main waits for verdicts, list by list; none if
+        #: it need not wait.
+        self.held = None if held is None else [list(names) for names in held]
+        #: Whether main exits as if its failing tests had passed.
+        self.forgive = forgive
         self.variables = variables or {}
         self.folder = Path(tempfile.mkdtemp(prefix="flakewise-", dir="/tmp"))
         shutil.copytree(AGENT, self.folder / "agent" / "flakewise_agent", ignore=shutil.ignore_patterns("__pycache__"))
@@ -209,7 +217,7 @@ class Host:
                 story.append("%s ask" % self.name_of(peer, message["i"]))
             elif kind == "end":
                 story.append("%s %s" % (self.name_of(peer, message["i"]), message["outcome"]))
-            elif kind in ("suite_end", "ran", "bye", "observed"):
+            elif kind in ("suite_end", "ran", "held", "bye", "observed"):
                 story.append(kind)
         return story
 
@@ -310,6 +318,7 @@ class Host:
         try:
             with connection.makefile("rb") as lines:
                 for line in lines:
+                    assert len(line) <= LINE_LIMIT, "a message of %d bytes" % len(line)
                     message = json.loads(line)
                     if peer is None:
                         peer = self._greet(connection, message)
@@ -358,13 +367,21 @@ class Host:
                 # Nobody runs a test again without end.
                 again = len(peer.all("ask")) < 50 and self.again(self.name_of(peer, message["i"]), phase)
                 peer.send({"t": "again" if again else "next"})
-            elif kind in ("suite_end", "ran"):
-                wanted = self.postponed.pop(0) if self.postponed and peer.role == "main" else []
+            elif kind in ("suite_end", "ran", "held"):
+                is_main, is_held = peer.role == "main", bool(peer.all("held"))
+                lists = self.held if is_held else self.postponed
+                wanted = lists.pop(0) if lists and is_main else []
                 tests = [self.names.index(name) for name in map(self._full, wanted) if name in self.names]
                 if tests:
                     peer.send({"t": "run", "tests": tests, "phase": "postpone"})
+                elif is_main and self.held is not None and not is_held:
+                    peer.send({"t": "hold"})
                 else:
-                    peer.send({"t": "finish"})
+                    # As serde does: what is false is left out.
+                    peer.send({"t": "finish", "forgive": True} if self.forgive else {"t": "finish"})
+            elif kind == "more":
+                peer.hello.setdefault("argv", []).extend(message.get("argv", ()))
+                peer.hello.setdefault("env", {}).update(message.get("env", {}))
         except OSError:
             # It is gone; its end will tell.
             pass

@@ -40,12 +40,12 @@ def test_only_the_named_test_runs_and_nothing_is_written(project, host):
     assert ".pytest_cache/v/cache/lastfailed" in before and "report.xml" in before
     fresh = host.fresh("test_b", arguments=[*project.options, "--cache-clear", "-x"])
     assert host.story(fresh) == ["test_b fresh", "test_b passed", "bye"]
-    assert fresh.all("tests") == [{"t": "tests", "ids": ["test_it.py::test_b"], "last": True}]
+    assert fresh.all("tests") == [{"t": "tests", "ids": ["test_it.py::test_b"]}]
     fresh = host.fresh("test_b", "test_a", arguments=project.options)
     assert host.ends(fresh) == [("test_b", "passed"), ("test_a", "failed")]
     # What the options exclude is not there.
     fresh = host.fresh("test_it.py::test_excluded", arguments=project.options)
-    assert fresh.messages == [{"t": "tests", "ids": [], "last": True}, {"t": "bye"}]
+    assert fresh.messages == [{"t": "bye"}]
     # What goes wrong before the tests is told, and written nowhere.
     fresh = host.fresh("test_b", arguments=project.options, file=str(project.folder / "missing.py"))
     assert "missing.py" in fresh.all("trouble")[0]["text"]

@@ -82,12 +82,15 @@ def test_every_outcome_is_told_in_order(run):
 def test_tests_and_readiness_come_before_the_first_test(run, project):
     host = run("def test_a(): pass\ndef test_b(): pass\n")
     assert [message["t"] for message in host.main.messages] == [
-        "tests", "ready", "start", "end", "start", "end", "suite_end", "bye",
+        "tests", "ready", "start", "end", "start", "end", "suite_end", "finished", "bye",
     ]  # fmt: skip
     tests, ready = host.main.messages[:2]
-    assert tests == {"t": "tests", "ids": ["test_it.py::test_a", "test_it.py::test_b"], "last": True}
+    assert tests == {"t": "tests", "ids": ["test_it.py::test_a", "test_it.py::test_b"]}
+    packages, finishers = ready.pop("packages"), ready.pop("finishers")
     root = str(project.folder)
-    assert ready == {"t": "ready", "forks": True, "reason": None, "root": root, "seeds": {}, "named": []}
+    assert ready == {"t": "ready", "total": 2, "forks": True, "reason": None, "root": root, "seeds": {}}
+    assert packages == sorted(packages) and isinstance(finishers, list)
+    assert any(package.startswith("pytest==") for package in packages)
     hello = host.main.hello
     assert hello["runner"] == "pytest" and hello["cwd"] == str(project.folder)
     assert hello["argv"][1:3] == ["-m", "pytest"] and hello["env"]["COLUMNS"] == "100"
@@ -100,16 +103,11 @@ def test_durations_do_not_count_our_questions(run):
     assert 0.05e9 <= end["ns"] < 20e9
 
 
-def test_many_tests_are_told_in_parts(run):
-    host = run("import pytest\n@pytest.mark.parametrize('n', range(1203))\ndef test_a(n): pass\n", "-q")
-    assert [(len(part["ids"]), part["last"]) for part in host.main.all("tests")] == [(500, False), (500, False), (203, True)]
-    assert len(host.main.all("end")) == 1203
-
-
 def test_no_tests_are_none(run):
     host = run("")
     assert host.exit_code == 5
     assert host.story() == ["suite_end", "bye"]
+    assert host.main.all("ready")[0]["total"] == 0 and host.main.all("tests") == []
 
 
 def test_what_cannot_be_collected_is_told(run, project):
@@ -128,9 +126,9 @@ def test_collection_errors_need_not_stop_the_suite(run, project):
     assert host.ends() == [("test_a", "passed")]
 
 
-@pytest.mark.parametrize("option", ["--collect-only", "--help", "--fixtures"])
-def test_sessions_without_tests_end_well(run, project, option):
-    host = run("def test_a(): pass\n", option)
+@pytest.mark.parametrize("options", ["--collect-only", "--help", "--fixtures", "--markers", "--version --version"])
+def test_sessions_without_tests_end_well(run, project, options):
+    host = run("def test_a(): pass\n", *options.split())
     assert host.exit_code == 0 and host.main.said_bye and not host.main.all("start")
 
 

@@ -83,6 +83,8 @@ pub(crate) const RUNS: &[Column] = &[
     optional("provider", Kind::Label),
     optional("url", Kind::Text),
     column("ingested_at", Kind::Time),
+    optional("roots", Kind::Text),
+    optional("packages", Kind::Label),
 ];
 
 /// `verdicts`: one row per failure of a run that somebody judged.
@@ -163,4 +165,26 @@ pub(crate) fn delta_fields(columns: &[Column]) -> Vec<StructField> {
         .iter()
         .map(|column| StructField::new(column.name, DeltaType::Primitive(column.kind.delta()), true))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The page lists the columns of each table in order, some rows for several.
+    #[test]
+    fn the_docs_list_every_column_in_order() {
+        let page = include_str!("../../../docs/src/reference/sql.md");
+        for (heading, columns) in [("attempts", ATTEMPTS), ("reports", RUNS), ("verdicts", VERDICTS)] {
+            let section = page.split("\n## ").find(|section| section.starts_with(&format!("`{heading}`")));
+            let section = section.expect("the table has a section");
+            let listed: Vec<(&str, bool)> = section
+                .lines()
+                .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+                .map(|(name, rest)| (name, rest.split(" |").next().is_some_and(|kind| kind.ends_with('?'))))
+                .collect();
+            let expected: Vec<_> = columns.iter().map(|column| (column.name, column.nullable)).collect();
+            assert_eq!(listed, expected, "{heading}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ use flakewise_model::{Attempt, Batch, Outcome, Phase, ReportBatch, Timestamp};
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
+use crate::aliases::roots_text;
 use crate::columns::{ATTEMPTS, RUNS, written_schema};
 
 /// Rows per row group and per page. Small pages let one test's rows be read
@@ -211,6 +212,8 @@ fn run_rows(project: &str, rows: &[(&Batch, &ReportBatch, Tally)], now: Timestam
             label(&|batch| batch.run.provider.clone()),
             text(&|batch, _| batch.run.url.clone()),
             times(rows.iter().map(|_| now.timestamp_micros())),
+            text(&|batch, _| batch.run.roots.as_ref().map(roots_text)),
+            label(&|batch| batch.run.packages.as_deref().map(str::to_owned)),
         ],
     )
     .expect("the columns follow the schema")
@@ -260,7 +263,7 @@ pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> 
         .set_column_statistics_enabled("test".into(), EnabledStatistics::Page)
         .set_column_index_truncate_length(Some(BOUND_BYTES))
         .set_statistics_truncate_length(None);
-    for name in ["evidence", "failure_message", "source", "url"] {
+    for name in ["evidence", "failure_message", "packages", "source", "url"] {
         properties = properties.set_column_statistics_enabled(name.into(), EnabledStatistics::None);
     }
     // A dictionary of nearly distinct values is as long as the column, and must

@@ -3,7 +3,10 @@
 //! Pure: no I/O, no clock. The decision has two parts.
 //!
 //! **Proof.** The test passed and failed on the same code in the same variant.
-//! That is the definition of flaky, so one such revision is enough.
+//! That is the definition of flaky, so one such revision is enough. A failure in
+//! an attempt on the base of a change counts only if the same failure was also
+//! seen on that revision otherwise: the base's work tree may lack what the test
+//! needs, and then it fails there for a reason of its own.
 //!
 //! **Posterior.** Without proof, two explanations of the sequence of outcomes
 //! over consecutive revisions compete. A revision counts as failed if all its
@@ -24,7 +27,7 @@
 //!
 //! *Where the numbers come from.* π is the share of flaky tests in the
 //! `FlakeFlagger` data (809 of 21,802 tests). θ's prior has a mean of 9 % and
-//! most of its mass near nought, as there (median failure rate 0.7 %). One
+//! most of its mass near zero, as there (median failure rate 0.7 %). One
 //! break in two hundred revisions is our choice, on the high side, so that a
 //! test that has just begun to fail is not called flaky. Compare Meta's
 //! *probabilistic flakiness score*, which also asks how likely a failure is
@@ -34,10 +37,10 @@
 //! **Outages.** A run in which most tests failed says nothing about any one of
 //! them; callers leave those runs out before they come here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flakewise_model::{
-    Conclusion, Evidence, Probability, Revision, RunId, Timestamp, Transitions, Variant, Verdict,
+    Conclusion, Evidence, FlakeRate, Probability, Revision, RunId, Timestamp, Transitions, Variant, Verdict,
 };
 
 /// A run is an outage if at least this many tests ran and more than half of
@@ -54,6 +57,9 @@ const FIX_RATE: (f64, f64) = (1.0, 1.0);
 const PROBABLE: f64 = 0.8;
 /// Below this, a test that fails now is called broken.
 const IMPROBABLE: f64 = 0.5;
+/// The same for a test that has recovered before. A pass between failures is
+/// evidence against a break, so more is asked of the other side.
+const VERY_IMPROBABLE: f64 = 0.05;
 
 /// All outcomes of one test on one revision of the code, in one variant and on
 /// one branch.
@@ -69,16 +75,37 @@ pub struct RevisionTally {
     pub run: Option<String>,
     /// Attempts that passed.
     pub passed: u64,
-    /// Attempts that failed.
-    pub failed: u64,
+    /// Attempts that failed, by fingerprint.
+    pub failed: BTreeMap<Option<String>, u64>,
+    /// Of all these, the attempts that the suite itself made first.
+    pub first_attempts: FlakeRate,
     /// The first attempt.
     pub first: Timestamp,
     /// The last attempt.
     pub last: Timestamp,
-    /// Whether this is about attempts on the base of a later change. What they
-    /// show of the code is as good as any, but they come when it is no longer
-    /// the code at hand: their time does not say where the revision belongs.
+    /// Whether this is about attempts on the base of a later change. They come
+    /// when it is no longer the code at hand, so their time does not say where
+    /// the revision belongs. Their failures need to be seen otherwise too.
     pub as_base: bool,
+}
+
+impl RevisionTally {
+    /// How many attempts failed.
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// Takes in what else is known of the same revision.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        for (fingerprint, count) in other.failed {
+            *self.failed.entry(fingerprint).or_default() += count;
+        }
+        self.first_attempts.failures += other.first_attempts.failures;
+        self.first_attempts.attempts += other.first_attempts.attempts;
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+    }
 }
 
 /// Concludes what can be concluded from one test's history.
@@ -95,14 +122,15 @@ pub fn judge(tallies: &[RevisionTally], outage_failures: u64) -> Verdict {
     if outage_failures > 0 {
         evidence.push(Evidence::OutagesIgnored { failures: outage_failures });
     }
-    let failed = tallies.iter().any(|tally| tally.failed > 0);
+    let broken_below = if transitions.recovered == 0 { IMPROBABLE } else { VERY_IMPROBABLE };
+    let failed = tallies.iter().any(|tally| !tally.as_base && tally.failures() > 0);
     let conclusion = if proved {
         Conclusion::Flaky
     } else if !failed {
         Conclusion::NotSeenFailing
     } else if probability >= PROBABLE {
         Conclusion::ProbablyFlaky
-    } else if fails_now && probability < IMPROBABLE {
+    } else if fails_now && probability < broken_below {
         Conclusion::Broken
     } else {
         Conclusion::Undecided
@@ -113,12 +141,21 @@ pub fn judge(tallies: &[RevisionTally], outage_failures: u64) -> Verdict {
 /// Revisions that both passed and failed, whatever the branch: the strongest
 /// evidence there is.
 fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
+    let key = |tally: &RevisionTally| (tally.variant.clone(), tally.commit.clone(), tally.run.clone());
+    let own = tallies.iter().filter(|tally| !tally.as_base);
+    let seen: BTreeSet<_> = own
+        .flat_map(|tally| tally.failed.keys().flatten().map(move |fingerprint| (key(tally), fingerprint)))
+        .collect();
     let mut revisions: BTreeMap<_, (u64, u64, Timestamp)> = BTreeMap::new();
     for tally in tallies {
-        let key = (&tally.variant, &tally.commit, &tally.run);
-        let sums = revisions.entry(key).or_insert((0, 0, tally.last));
+        let proves = |fingerprint: &Option<String>| {
+            let seen_otherwise = |fingerprint| seen.contains(&(key(tally), fingerprint));
+            !tally.as_base || fingerprint.as_ref().is_some_and(seen_otherwise)
+        };
+        let failures = tally.failed.iter().filter(|(fingerprint, _)| proves(fingerprint));
+        let sums = revisions.entry(key(tally)).or_insert((0, 0, tally.last));
         sums.0 += tally.passed;
-        sums.1 += tally.failed;
+        sums.1 += failures.map(|(_, count)| count).sum::<u64>();
         sums.2 = sums.2.max(tally.last);
     }
     revisions.retain(|_, (passed, failed, _)| *passed > 0 && *failed > 0);
@@ -126,13 +163,13 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
     let ((variant, commit, run), (passed, failed, at)) =
         revisions.into_iter().max_by_key(|(_, (.., at))| *at)?;
     let latest = match (commit, run) {
-        (Some(commit), _) => Revision::Commit(commit.clone()),
-        (None, run) => Revision::Run(RunId::new(run.clone().unwrap_or_default())),
+        (Some(commit), _) => Revision::Commit(commit),
+        (None, run) => Revision::Run(RunId::new(run.unwrap_or_default())),
     };
     Some(Evidence::MixedOutcomes {
         revisions: count,
         latest,
-        variant: Variant::parse(variant),
+        variant: Variant::parse(&variant),
         passed,
         failed,
         at,
@@ -143,7 +180,7 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
 /// latest revision anywhere fails.
 fn transitions(tallies: &[RevisionTally]) -> (Transitions, bool) {
     let mut sequences: BTreeMap<_, Vec<&RevisionTally>> = BTreeMap::new();
-    for tally in tallies.iter().filter(|tally| tally.passed + tally.failed > 0 && !tally.as_base) {
+    for tally in tallies.iter().filter(|tally| tally.passed + tally.failures() > 0 && !tally.as_base) {
         sequences.entry((&tally.variant, &tally.branch)).or_default().push(tally);
     }
     let mut total = Transitions::default();
@@ -226,6 +263,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn failures(any: bool, fingerprint: &str) -> BTreeMap<Option<String>, u64> {
+        if any { [(Some(fingerprint.to_owned()), 1)].into() } else { BTreeMap::new() }
+    }
+
     /// A history on one branch: `.` passes, `F` fails, `M` both.
     fn history(outcomes: &str) -> Vec<RevisionTally> {
         outcomes
@@ -241,7 +282,8 @@ mod tests {
                     commit: Some(format!("c{place}")),
                     run: None,
                     passed: u64::from(outcome != 'F'),
-                    failed: u64::from(outcome != '.'),
+                    failed: failures(outcome != '.', "alike"),
+                    first_attempts: FlakeRate::default(),
                     first: at,
                     last: at,
                     as_base: false,
@@ -282,7 +324,7 @@ mod tests {
     #[test]
     fn a_test_broken_on_one_branch_is_not_flaky() {
         let mut tallies = history(".F.F.F.F.F.F");
-        for tally in tallies.iter_mut().filter(|tally| tally.failed > 0) {
+        for tally in tallies.iter_mut().filter(|tally| tally.failures() > 0) {
             tally.branch = Some("feature".into());
         }
         assert_ne!(judge(&tallies, 0).conclusion, Conclusion::ProbablyFlaky);
@@ -293,11 +335,43 @@ mod tests {
         // A change broke the test; each time, the base was tried afterwards.
         let mut tallies = history(".F.F.F.F.F");
         for tally in &mut tallies {
-            tally.as_base = tally.failed == 0;
+            tally.as_base = tally.failures() == 0;
         }
         assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Broken);
         tallies[1].commit = Some("c0".into());
         assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Flaky);
+    }
+
+    #[test]
+    fn a_failure_at_the_base_needs_to_be_seen_there_otherwise_too() {
+        let mut tallies = history(".F");
+        tallies[1].commit = Some("c0".into());
+        tallies[1].as_base = true;
+        assert_eq!(judge(&tallies, 0).conclusion, Conclusion::NotSeenFailing);
+        // Another failure on that commit proves by itself, and adds nothing to this one.
+        let mut other = tallies[0].clone();
+        (other.passed, other.failed) = (0, failures(true, "other"));
+        tallies.push(other);
+        let failed = |tallies: &[RevisionTally]| match judge(tallies, 0).evidence.first() {
+            Some(Evidence::MixedOutcomes { failed, .. }) => *failed,
+            other => panic!("not proved: {other:?}"),
+        };
+        assert_eq!(failed(&tallies), 1);
+        tallies[2].failed = failures(true, "alike");
+        assert_eq!(failed(&tallies), 2);
+        // What nobody could describe is like nothing else.
+        tallies[1].failed = [(None, 1)].into();
+        tallies[2].failed = [(None, 1)].into();
+        assert_eq!(failed(&tallies), 1);
+    }
+
+    #[test]
+    fn a_test_that_mostly_fails_and_passes_in_between_is_not_called_broken() {
+        check("FFFF.FFFFFFFF.FFFFFFFFF.FFFFF", Conclusion::ProbablyFlaky);
+        check("FFFFFFFFF.FFFFFFFFF.FFFFFFFFF", Conclusion::ProbablyFlaky);
+        check("FFFFF.FFFF", Conclusion::Undecided);
+        // A block that was fixed and another one later are two breaks.
+        check("....FFFFFF..............FFFFFF", Conclusion::Broken);
     }
 
     #[test]

@@ -27,6 +27,7 @@
 //!
 //! It never judges a failure by anything but history, and renders nothing.
 
+mod aliases;
 mod append;
 #[doc(hidden)]
 pub mod bare;

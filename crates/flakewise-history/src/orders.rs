@@ -2,7 +2,7 @@
 
 use flakewise_model::TestId;
 
-use crate::report::{Columns, literal, texts};
+use crate::report::{Columns, list, literal, texts};
 use crate::session::FAILURES;
 use crate::{History, HistoryError};
 
@@ -11,18 +11,19 @@ impl History {
     /// latest failures first. Only those that the runner's order tells: attempts
     /// made alone or again say nothing of others. No history is no order.
     pub fn failing_orders(&self, test: &TestId, most: usize) -> Result<Vec<Vec<TestId>>, HistoryError> {
-        let failures = format!(
-            "SELECT run, report, worker, CAST(position AS BIGINT) AS position FROM attempts
-             WHERE test = {} AND outcome IN {FAILURES} AND phase IN ('first', 'order')
-                   AND worker IS NOT NULL AND position > 0
-             ORDER BY started_at DESC LIMIT {most}",
-            literal(test.as_str())
-        );
         self.block_on(async {
             let session = match self.session().await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(Vec::new()),
                 session => session?,
             };
+            let aliases = self.aliases(&session, None).await?;
+            let failures = format!(
+                "SELECT run, report, worker, CAST(position AS BIGINT) AS position FROM attempts
+                 WHERE outcome IN {FAILURES} AND phase IN ('first', 'order')
+                       AND worker IS NOT NULL AND position > 0 {}
+                 ORDER BY started_at DESC LIMIT {most}",
+                list("test", "IN", &aliases.all_names([test.as_str()]))
+            );
             let frame = session.sql(&failures).await.map_err(HistoryError::query)?;
             let mut orders = Vec::new();
             for batch in frame.collect().await.map_err(HistoryError::query)? {
@@ -45,7 +46,7 @@ impl History {
                         positions[row]
                     );
                     let names = texts(&session, &before, "test").await?;
-                    orders.push(names.iter().filter_map(|name| name.parse().ok()).collect());
+                    orders.push(names.iter().filter_map(|name| aliases.current(name).parse().ok()).collect());
                 }
             }
             Ok(orders)

@@ -14,6 +14,7 @@ use flakewise_model::{
 };
 use futures::TryStreamExt as _;
 
+use crate::aliases::Aliases;
 use crate::flaky::{RevisionTally, judge};
 use crate::session::FAILURES;
 use crate::{History, HistoryError};
@@ -36,11 +37,19 @@ impl History {
             }
             let since = options.days.and(report.window).map(|(first, _)| first);
             let outages = texts(&session, OUTAGES, "run").await?;
-            let failing = texts(&session, &Queries::failing(since, &Runs::Except(&outages)), "test").await?;
-            let queries = Queries::new(since, &Runs::Except(&outages), &Tests::These(&failing));
-            let tallies = tallies(&session, &queries.revisions).await?;
-            let mut costs = costs(&session, &queries.costs).await?;
-            let mut failures = failures(&session, &queries.failures).await?;
+            let mut failing =
+                texts(&session, &Queries::failing(since, &Runs::Except(&outages)), "test").await?;
+            let aliases = self.aliases(&session, None).await?;
+            let named = if aliases.is_empty() {
+                Tests::These(&failing)
+            } else {
+                failing = aliases.all_names(failing.iter().map(String::as_str));
+                Tests::ExactlyThese(&failing)
+            };
+            let queries = Queries::new(since, &Runs::Except(&outages), &named);
+            let tallies = tallies(&session, &queries.revisions, &aliases).await?;
+            let mut costs = costs(&session, &queries.costs, &aliases).await?;
+            let mut failures = failures(&session, &queries.failures, &aliases).await?;
             for (test, tallies) in tallies {
                 let verdict = judge(&tallies, 0);
                 if !matches!(verdict.conclusion, Conclusion::Flaky | Conclusion::ProbablyFlaky) {
@@ -60,11 +69,12 @@ impl History {
                     continue;
                 };
                 report.findings.push(Finding {
-                    id: FindingId::of(FindingKind::FlakyByHistory, &id),
+                    id: FindingId::of(&id),
                     kind: FindingKind::FlakyByHistory,
                     test: id,
                     verdict,
                     rate: rate(&tallies),
+                    reruns: reruns(&tallies),
                     cost: costs.remove(&test).unwrap_or_default(),
                     since,
                     last_seen,
@@ -135,6 +145,8 @@ pub(crate) enum Tests<'a> {
     ThatFailed,
     /// These, which have.
     These(&'a [String]),
+    /// These, some of which are former ids of tests that have.
+    ExactlyThese(&'a [String]),
 }
 
 /// The three aggregates a report is made of. They are plain SQL on `attempts`
@@ -155,16 +167,20 @@ impl Queries {
         let failed = format!("outcome IN {FAILURES}");
         let tests = match tests {
             Tests::These(tests) if tests.len() <= LISTED => list("test", "IN", tests),
+            Tests::ExactlyThese(tests) => list("test", "IN", tests),
             _ => format!("AND test IN ({})", Self::failing(since, runs)),
         };
         let revisions = format!(
             "SELECT test, variant, branch, CASE WHEN dirty THEN NULL ELSE commit END AS revision,
                     CASE WHEN dirty OR commit IS NULL THEN attempts.run END AS run,
+                    CASE WHEN {failed} THEN fingerprint END AS looks,
                     sum(CASE WHEN {failed} THEN 0 ELSE 1 END) AS passed,
                     sum(CASE WHEN {failed} THEN 1 ELSE 0 END) AS failed,
+                    sum(CASE WHEN phase = 'first' AND NOT {failed} THEN 1 ELSE 0 END) AS first_passed,
+                    sum(CASE WHEN phase = 'first' AND {failed} THEN 1 ELSE 0 END) AS first_failed,
                     min(started_at) AS first, max(started_at) AS last, phase = 'base' AS as_base
              FROM {from} WHERE outcome <> 'skipped' {scope} {tests}
-             GROUP BY 1, 2, 3, 4, 5, phase = 'base'"
+             GROUP BY 1, 2, 3, 4, 5, 6, phase = 'base'"
         );
         let costs = format!(
             "SELECT test,
@@ -177,7 +193,7 @@ impl Queries {
             "SELECT test, fingerprint, max(failure_kind) AS kind,
                     last_value(failure_message ORDER BY started_at) AS message,
                     count(*) AS count, min(started_at) AS first, max(started_at) AS last
-             FROM {from} WHERE {failed} {scope}
+             FROM {from} WHERE {failed} AND phase <> 'base' {scope}
              GROUP BY test, fingerprint"
         );
         Self { revisions, costs, failures }
@@ -235,6 +251,7 @@ pub(crate) async fn texts(
 async fn tallies(
     session: &SessionContext,
     query: &str,
+    aliases: &Aliases,
 ) -> Result<HashMap<String, Vec<RevisionTally>>, HistoryError> {
     let mut tallies: HashMap<String, Vec<RevisionTally>> = HashMap::new();
     let mut stream = session
@@ -251,20 +268,29 @@ async fn tallies(
         let branches = columns.texts("branch")?;
         let commits = columns.texts("revision")?;
         let runs = columns.texts("run")?;
+        let fingerprints = columns.texts("looks")?;
         let passed = columns.counts("passed")?;
         let failed = columns.counts("failed")?;
+        let first_passed = columns.counts("first_passed")?;
+        let first_failed = columns.counts("first_failed")?;
         let first = columns.times("first")?;
         let last = columns.times("last")?;
         let as_base = columns.flags("as_base")?;
         for row in 0..batch.num_rows() {
             let Some(test) = &tests[row] else { continue };
+            let test = aliases.current(test);
+            let failures = Some((fingerprints[row].clone(), failed[row])).filter(|(_, count)| *count > 0);
             let tally = RevisionTally {
                 variant: variants[row].clone().unwrap_or_default(),
                 branch: branches[row].clone(),
                 commit: commits[row].clone(),
                 run: runs[row].clone(),
                 passed: passed[row],
-                failed: failed[row],
+                failed: failures.into_iter().collect(),
+                first_attempts: FlakeRate {
+                    failures: first_failed[row],
+                    attempts: first_passed[row] + first_failed[row],
+                },
                 first: first[row],
                 last: last[row],
                 as_base: as_base[row],
@@ -272,16 +298,40 @@ async fn tallies(
             match tallies.get_mut(test) {
                 Some(known) => known.push(tally),
                 None => {
-                    tallies.insert(test.clone(), vec![tally]);
+                    tallies.insert(test.to_owned(), vec![tally]);
                 }
             }
         }
     }
+    for tallies in tallies.values_mut() {
+        merge_revisions(tallies);
+    }
     Ok(tallies)
 }
 
-async fn costs(session: &SessionContext, query: &str) -> Result<HashMap<String, Cost>, HistoryError> {
-    let mut costs = HashMap::new();
+/// Puts together what was counted apart of one revision: its failures by
+/// fingerprint, and attempts under former ids.
+fn merge_revisions(tallies: &mut Vec<RevisionTally>) {
+    fn key(tally: &RevisionTally) -> (&str, Option<&str>, Option<&str>, Option<&str>, bool) {
+        let (branch, commit) = (tally.branch.as_deref(), tally.commit.as_deref());
+        (&tally.variant, branch, commit, tally.run.as_deref(), tally.as_base)
+    }
+    tallies.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
+    tallies.dedup_by(|next, kept| {
+        let same = key(next) == key(kept);
+        if same {
+            kept.add(next.clone());
+        }
+        same
+    });
+}
+
+async fn costs(
+    session: &SessionContext,
+    query: &str,
+    aliases: &Aliases,
+) -> Result<HashMap<String, Cost>, HistoryError> {
+    let mut costs: HashMap<String, Cost> = HashMap::new();
     for batch in
         session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
     {
@@ -289,8 +339,11 @@ async fn costs(session: &SessionContext, query: &str) -> Result<HashMap<String, 
         let runs = columns.counts("runs")?;
         let lost = columns.counts("lost")?;
         for (row, test) in columns.texts("test")?.into_iter().enumerate() {
-            let cost = Cost { runs_disturbed: runs[row], time_lost: Duration::from_micros(lost[row]) };
-            costs.extend(test.map(|test| (test, cost)));
+            let Some(test) = test else { continue };
+            // A run has a test under one id, so its runs are counted once.
+            let cost = costs.entry(aliases.current(&test).to_owned()).or_default();
+            cost.runs_disturbed += runs[row];
+            cost.time_lost += Duration::from_micros(lost[row]);
         }
     }
     Ok(costs)
@@ -299,6 +352,7 @@ async fn costs(session: &SessionContext, query: &str) -> Result<HashMap<String, 
 async fn failures(
     session: &SessionContext,
     query: &str,
+    aliases: &Aliases,
 ) -> Result<HashMap<String, Vec<FailureGroup>>, HistoryError> {
     let mut groups: HashMap<String, Vec<FailureGroup>> = HashMap::new();
     for batch in
@@ -314,20 +368,35 @@ async fn failures(
         let last = columns.times("last")?;
         for row in 0..batch.num_rows() {
             let Some(test) = &tests[row] else { continue };
-            groups.entry(test.clone()).or_default().push(FailureGroup {
+            let group = FailureGroup {
                 fingerprint: fingerprints[row].as_deref().map(Fingerprint::from_text),
                 kind: kinds[row].clone(),
                 message: messages[row].clone().unwrap_or_default(),
                 count: counts[row],
                 first_seen: first[row],
                 last_seen: last[row],
-            });
+            };
+            add_group(groups.entry(aliases.current(test).to_owned()).or_default(), group);
         }
     }
     for groups in groups.values_mut() {
         sort_failures(groups);
     }
     Ok(groups)
+}
+
+fn add_group(groups: &mut Vec<FailureGroup>, group: FailureGroup) {
+    let Some(known) = groups.iter_mut().find(|known| known.fingerprint == group.fingerprint) else {
+        groups.push(group);
+        return;
+    };
+    known.count += group.count;
+    known.first_seen = known.first_seen.min(group.first_seen);
+    if group.last_seen > known.last_seen {
+        known.last_seen = group.last_seen;
+        known.kind = group.kind;
+        known.message = group.message;
+    }
 }
 
 /// The most frequent first; ties by latest, then by name, so that the order is
@@ -340,10 +409,24 @@ pub(crate) fn sort_failures(groups: &mut [FailureGroup]) {
     });
 }
 
-/// How often the test failed over these revisions.
+/// How often the test's first attempts failed over these revisions.
 pub(crate) fn rate(tallies: &[RevisionTally]) -> FlakeRate {
-    let failures = tallies.iter().map(|tally| tally.failed).sum();
-    FlakeRate { failures, attempts: tallies.iter().map(|tally| tally.passed + tally.failed).sum() }
+    FlakeRate {
+        failures: tallies.iter().map(|tally| tally.first_attempts.failures).sum(),
+        attempts: tallies.iter().map(|tally| tally.first_attempts.attempts).sum(),
+    }
+}
+
+/// How often all other attempts of the test failed, those on a base left out.
+pub(crate) fn reruns(tallies: &[RevisionTally]) -> FlakeRate {
+    let own = || tallies.iter().filter(|tally| !tally.as_base);
+    let again = |all: u64, first: u64| all.saturating_sub(first);
+    FlakeRate {
+        failures: own().map(|tally| again(tally.failures(), tally.first_attempts.failures)).sum(),
+        attempts: own()
+            .map(|tally| again(tally.passed + tally.failures(), tally.first_attempts.attempts))
+            .sum(),
+    }
 }
 
 /// Typed access to a result's columns. Tables are somebody else's bytes, so a

@@ -23,6 +23,12 @@ const FOOTER_GUESS: usize = 32 << 10;
 /// Outcomes that turn a build red, as SQL.
 pub(crate) const FAILURES: &str = "('failed', 'errored', 'timed-out', 'crashed')";
 
+/// Of failures grouped by fingerprint (`looks`), those that can prove a test
+/// flaky: all but those at a base that were not seen otherwise on that revision.
+/// The base's work tree may lack what the test needs, so that it fails there for
+/// a reason of its own.
+pub(crate) const PROVING_FAILURES: &str = "CASE WHEN own_failures > 0 AND looks IS NOT NULL THEN own_failures + base_failures ELSE own_failures END";
+
 /// A session with nothing in it.
 pub(crate) fn empty_session() -> SessionContext {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -122,7 +128,8 @@ pub(crate) fn views() -> [String; 3] {
             "CREATE VIEW runs AS
              SELECT run, min(day) AS day, min(started_at) AS started_at, max(commit) AS commit,
                     bool_or(dirty) AS dirty, max(branch) AS branch, max(variant) AS variant,
-                    max(provider) AS provider, max(url) AS url, count(*) AS reports,
+                    max(provider) AS provider, max(url) AS url, max(roots) AS roots,
+                    max(packages) AS packages, count(*) AS reports,
                     bool_and(complete) AS complete, sum(tests) AS tests, sum(tests_failed) AS tests_failed,
                     sum(attempts) AS attempts,
                     sum(tests) >= {MINIMUM_OUTAGE_TESTS} AND 2 * sum(tests_failed) > sum(tests) AS outage
@@ -136,11 +143,18 @@ pub(crate) fn views() -> [String; 3] {
                ON attempts.run = outages.run
              WHERE outcome <> 'skipped'"
         ),
-        "CREATE VIEW mixed AS
-         SELECT test, variant, revision, count(*) FILTER (WHERE NOT failed) AS passed,
-                count(*) FILTER (WHERE failed) AS failed, max(started_at) AS last_seen
-         FROM outcomes GROUP BY test, variant, revision
-         HAVING count(*) FILTER (WHERE failed) > 0 AND count(*) FILTER (WHERE NOT failed) > 0"
-            .to_owned(),
+        format!(
+            "CREATE VIEW mixed AS
+             SELECT test, variant, revision, sum(passes) AS passed, sum({PROVING_FAILURES}) AS failed,
+                    max(seen) AS last_seen
+             FROM (SELECT test, variant, revision, CASE WHEN failed THEN fingerprint END AS looks,
+                          count(*) FILTER (WHERE NOT failed) AS passes,
+                          count(*) FILTER (WHERE failed AND phase <> 'base') AS own_failures,
+                          count(*) FILTER (WHERE failed AND phase = 'base') AS base_failures,
+                          max(started_at) AS seen
+                   FROM outcomes GROUP BY 1, 2, 3, 4)
+             GROUP BY test, variant, revision
+             HAVING sum(passes) > 0 AND sum({PROVING_FAILURES}) > 0"
+        ),
     ]
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use deltalake::datafusion::prelude::{SessionContext, col, lit};
 use flakewise_model::{
-    Cost, FailureGroup, FindingId, FindingKind, Fingerprint, Outcome, OutcomeStep, Phase, RunId, TestHistory,
+    Cost, FailureGroup, FindingId, Fingerprint, FlakeRate, Outcome, OutcomeStep, Phase, RunId, TestHistory,
     TestId, Timestamp,
 };
 use futures::TryStreamExt as _;
 
+use crate::aliases::Aliases;
 use crate::flaky::{RevisionTally, judge};
-use crate::report::{Columns, OUTAGES, rate, sort_failures, texts};
+use crate::report::{Columns, OUTAGES, rate, reruns, sort_failures, texts};
 use crate::{History, HistoryError};
 
 /// How many candidates are listed for an ambiguous name.
@@ -37,17 +38,19 @@ impl History {
             let outages: HashSet<_> = texts(&session, OUTAGES, "run").await?.into_iter().collect();
             // A whole id is found by the sort order of the files; a part of one
             // means looking through all ids.
-            if let Ok(id) = name.parse::<TestId>()
-                && let Some(history) = history(&session, id, steps, &outages).await?
-            {
-                return Ok(Matches::One(Box::new(history)));
+            if let Ok(id) = name.parse::<TestId>() {
+                let aliases = self.aliases(&session, Some(&[id.as_str()])).await?;
+                if let Some(history) = history(&session, id, steps, &outages, &aliases).await? {
+                    return Ok(Matches::One(Box::new(history)));
+                }
             }
-            let mut candidates = candidates(&session, name).await?;
+            let aliases = self.aliases(&session, None).await?;
+            let mut candidates = candidates(&session, name, &aliases).await?;
             match candidates.len() {
                 0 => Ok(Matches::None),
                 1 => {
                     let id = candidates.remove(0).parse::<TestId>().map_err(HistoryError::query)?;
-                    let history = history(&session, id, steps, &outages).await?;
+                    let history = history(&session, id, steps, &outages, &aliases).await?;
                     Ok(history.map_or(Matches::None, |history| Matches::One(Box::new(history))))
                 }
                 count => {
@@ -61,8 +64,12 @@ impl History {
 
 /// Ids that contain the text, in order, or the one a finding of this id is
 /// about. A test whose own name is the text goes before those that merely
-/// contain it.
-async fn candidates(session: &SessionContext, part: &str) -> Result<Vec<String>, HistoryError> {
+/// contain it. Tests are told by their present ids.
+async fn candidates(
+    session: &SessionContext,
+    part: &str,
+    aliases: &Aliases,
+) -> Result<Vec<String>, HistoryError> {
     use deltalake::datafusion::functions::expr_fn::strpos;
 
     // A finding's id is a hash of the test's, so every id must be looked at.
@@ -78,19 +85,19 @@ async fn candidates(session: &SessionContext, part: &str) -> Result<Vec<String>,
         .map_err(HistoryError::query)?;
     let mut stream = frame.execute_stream().await.map_err(HistoryError::query)?;
     let mut tests = Vec::new();
+    let wanted = FindingId::from_text(part);
     while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
         for test in Columns(&batch).texts("test")?.into_iter().flatten() {
-            let is_finding = |id: &TestId| {
-                FindingKind::ALL.into_iter().any(|kind| FindingId::of(kind, id).as_str() == part)
-            };
-            if finding && test.parse().is_ok_and(|id| is_finding(&id)) {
-                return Ok(vec![test]);
+            if finding && test.parse().is_ok_and(|id| wanted.names(&id)) {
+                return Ok(vec![aliases.current(&test).to_owned()]);
             }
             if test.contains(part) {
-                tests.push(test);
+                tests.push(aliases.current(&test).to_owned());
             }
         }
     }
+    tests.sort_unstable();
+    tests.dedup();
     let named: Vec<_> = tests
         .iter()
         .filter(|test| test.parse::<TestId>().is_ok_and(|id| id.parameters().is_none() && id.name() == part))
@@ -104,11 +111,14 @@ async fn history(
     test: TestId,
     steps: usize,
     outages: &HashSet<String>,
+    aliases: &Aliases,
 ) -> Result<Option<TestHistory>, HistoryError> {
+    let test = aliases.current(test.as_str()).parse::<TestId>().map_err(HistoryError::query)?;
+    let names = aliases.all_names([test.as_str()]).into_iter().map(lit).collect();
     let frame = session
         .table("attempts")
         .await
-        .and_then(|table| table.filter(col("test").eq(lit(test.as_str()))))
+        .and_then(|table| table.filter(col("test").in_list(names, false)))
         .and_then(|table| {
             table.select_columns(&[
                 "started_at",
@@ -160,7 +170,7 @@ async fn history(
                     branch: branches[row].clone(),
                     known_revision,
                     duration: Duration::from_micros(durations[row]),
-                    again: phases[row].as_deref().is_some_and(|phase| phase != Phase::First.name()),
+                    is_first: phases[row].as_deref() == Some(Phase::First.name()),
                     as_base: phases[row].as_deref() == Some(Phase::Base.name()),
                     fingerprint: fingerprints[row].clone(),
                     kind: kinds[row].clone(),
@@ -177,8 +187,8 @@ struct Details {
     branch: Option<String>,
     known_revision: bool,
     duration: Duration,
-    /// Whether it ran because of an earlier attempt.
-    again: bool,
+    /// Whether the suite itself made it, and not because of an earlier attempt.
+    is_first: bool,
     as_base: bool,
     fingerprint: Option<String>,
     kind: Option<String>,
@@ -226,7 +236,7 @@ impl Builder {
         } else if step.outcome != Outcome::Skipped {
             self.judge_step(&step, &details);
         }
-        if failed && !step.outage {
+        if failed && !step.outage && !details.as_base {
             let group = self.failures.entry(details.fingerprint.clone()).or_insert_with(|| FailureGroup {
                 fingerprint: details.fingerprint.as_deref().map(Fingerprint::from_text),
                 kind: details.kind.clone(),
@@ -262,19 +272,24 @@ impl Builder {
             commit,
             run,
             passed: 0,
-            failed: 0,
+            failed: BTreeMap::new(),
+            first_attempts: FlakeRate::default(),
             first: step.at,
             last: step.at,
             as_base: details.as_base,
         });
         tally.passed += u64::from(!failed);
-        tally.failed += u64::from(failed);
+        if failed {
+            *tally.failed.entry(details.fingerprint.clone()).or_default() += 1;
+        }
+        tally.first_attempts.attempts += u64::from(details.is_first);
+        tally.first_attempts.failures += u64::from(details.is_first && failed);
         tally.first = tally.first.min(step.at);
         tally.last = tally.last.max(step.at);
         if failed && !details.as_base {
             self.disturbed.insert(step.run.to_string());
         }
-        if failed || details.again {
+        if failed || !details.is_first {
             self.lost += details.duration;
         }
     }
@@ -295,6 +310,7 @@ impl Builder {
             test,
             verdict: judge(&tallies, self.outage_failures),
             rate: rate(&tallies),
+            reruns: reruns(&tallies),
             cost: Cost {
                 runs_disturbed: u64::try_from(self.disturbed.len()).unwrap_or(u64::MAX),
                 time_lost: self.lost,

@@ -1,8 +1,10 @@
 //! Where a history lives, and the handle to it.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use url::Url;
 
@@ -124,6 +126,8 @@ fn register_cloud(feature: &str) -> bool {
 pub struct History {
     pub(crate) store: StoreUrl,
     pub(crate) project: String,
+    /// Former ids that somebody vouches for, by present ones.
+    pub(crate) assumed: Mutex<HashMap<String, String>>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -136,7 +140,7 @@ impl History {
             .thread_stack_size(8 << 20)
             .build()
             .expect("threads can be started");
-        Self { store, project: project.to_owned(), runtime }
+        Self { store, project: project.to_owned(), assumed: Mutex::default(), runtime }
     }
 
     /// Where it lives.

@@ -21,6 +21,7 @@ pub struct Answers {
     known: HashMap<String, VecDeque<bool>>,
     file: Option<(File, PathBuf)>,
     used: u64,
+    is_unfinished: bool,
 }
 
 impl Answers {
@@ -62,7 +63,7 @@ impl Answers {
         if begun.is_none() {
             writeln!(file, "{seed}")?;
         }
-        Ok((Self { known, file: Some((file, path.to_owned())), used: 0 }, seed))
+        Ok((Self { known, file: Some((file, path.to_owned())), used: 0, is_unfinished: false }, seed))
     }
 
     /// How many answers were known before.
@@ -85,11 +86,17 @@ impl Answers {
         }
     }
 
-    /// The search is over: nobody needs to go on with it.
+    /// The search ended before all was tried: it can be continued.
+    pub(crate) fn keep(&mut self) {
+        self.is_unfinished = true;
+    }
+
+    /// The search is over: what it remembered is removed, unless it was not
+    /// finished.
     pub fn forget(self) -> std::io::Result<()> {
         match self.file {
-            Some((_, path)) => std::fs::remove_file(path),
-            None => Ok(()),
+            Some((_, path)) if !self.is_unfinished => std::fs::remove_file(path),
+            _ => Ok(()),
         }
     }
 }
@@ -144,6 +151,20 @@ mod tests {
         assert_eq!([third.known("b"), third.known("c"), third.known("c")], [Some(false), Some(true), None]);
         assert_eq!(third.used(), 5);
         third.forget().expect("removed");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_was_not_finished_is_kept() {
+        let folder = tempfile::tempdir().expect("made");
+        let path = folder.path().join("answers");
+        let (mut first, _) = Answers::open(&path, Some(7)).expect("opened");
+        first.learn("a", true);
+        first.keep();
+        first.forget().expect("kept");
+        let (mut second, _) = Answers::open(&path, None).expect("opened");
+        assert_eq!(second.known("a"), Some(true));
+        second.forget().expect("removed");
         assert!(!path.exists());
     }
 

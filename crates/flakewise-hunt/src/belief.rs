@@ -4,6 +4,9 @@
 //! Given the state of its class a test is independent of all others, and so are
 //! classes given their module's; messages up and down the tree therefore give
 //! the exact chances. Evidence is kept in logarithms.
+//!
+//! Beside the tree stands the chance that no test of the project is flaky. What
+//! was shown is compared under both.
 
 use std::collections::HashMap;
 
@@ -34,6 +37,20 @@ pub(crate) struct Belief {
     project: States,
     /// Changes whenever `project` does.
     edition: u64,
+    /// The odds that no test of a project is flaky, before anything ran.
+    clean_odds: f64,
+    /// How likely what classes told is if no test is flaky.
+    clean: Clean,
+    /// The chance that some are, after what classes told.
+    weight: f64,
+}
+
+/// How likely what was shown is if no test is flaky: impossible once one has
+/// shown both outcomes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clean {
+    logarithm: f64,
+    found: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +66,9 @@ struct Class {
     members: Vec<usize>,
     /// How likely what its tests showed is.
     evidence: States,
+    /// The same if no test is flaky.
+    clean: Clean,
+    clean_said: Clean,
     /// What it last told its module, and how far its evidence moved since.
     said: States,
     drift: f64,
@@ -79,6 +99,7 @@ impl Belief {
     pub(crate) fn new(prior: &Prior, members: &[Member]) -> Self {
         let tables = prior.tables();
         let always_failing = prior.always_failing.clamp(1e-9, 0.5);
+        let clean = prior.clean.clamp(0.0, 1.0 - 1e-9);
         let mut belief = Self {
             project: tables.project.map(f64::ln),
             survival: Survival::new(&tables),
@@ -87,6 +108,9 @@ impl Belief {
             classes: Vec::new(),
             modules: Vec::new(),
             edition: 1,
+            clean_odds: clean / (1.0 - clean),
+            clean: Clean::default(),
+            weight: 1.0,
             tables,
         };
         let (mut class_places, mut module_places) = (HashMap::new(), HashMap::new());
@@ -102,8 +126,10 @@ impl Belief {
             belief.tests.push(test);
             belief.survival.keep(shown.and_again(1));
             let likelihood = belief.likelihood(test);
+            let clean = belief.clean_likelihood(shown);
             let class = &mut belief.classes[class];
             class.members.push(place);
+            class.clean.add(clean);
             for (evidence, likelihood) in class.evidence.iter_mut().zip(likelihood) {
                 *evidence += likelihood.ln();
             }
@@ -120,8 +146,24 @@ impl Belief {
         }
         self.survival.keep(shown.and_again(1));
         self.tests[test].shown = shown;
+        self.moved(before, test);
+    }
+
+    /// A test ends differently for reasons that have nothing to do with chance:
+    /// neither it nor what it showed counts any more.
+    pub(crate) fn set_aside(&mut self, test: usize) {
+        let before = self.tests[test];
+        self.tests[test] = Test { odds: 0.0, shown: Shown::default(), ..before };
+        self.moved(before, test);
+    }
+
+    fn moved(&mut self, before: Test, test: usize) {
         let (old, new) = (self.likelihood(before), self.likelihood(self.tests[test]));
+        let (clean_old, clean_new) =
+            (self.clean_likelihood(before.shown), self.clean_likelihood(self.tests[test].shown));
         let class = &mut self.classes[before.class];
+        class.clean.add(clean_new);
+        class.clean.remove(clean_old);
         let mut most: f64 = 0.0;
         for state in 0..STATES {
             let change = (new[state] / old[state]).ln();
@@ -171,7 +213,7 @@ impl Belief {
                 reveal += weight * (now[place] - next[place]);
             }
         }
-        (flaky, reveal)
+        (self.weight * flaky, self.weight * reveal)
     }
 
     /// Works out what [`Belief::chances`] needs for a test and its class-mates.
@@ -201,8 +243,22 @@ impl Belief {
 
     /// How likely all that was shown is, in logarithms and but for a constant.
     pub(crate) fn log_likelihood(&self) -> f64 {
+        // Both are likely beforehand as their odds say.
+        self.some_flaky() - self.weight.ln() - self.clean_odds.ln_1p()
+    }
+
+    /// How likely all that was shown is if some tests are flaky.
+    fn some_flaky(&self) -> f64 {
         let most = greatest(&self.project);
         most + self.project.iter().map(|value| (value - most).exp()).sum::<f64>().ln()
+    }
+
+    /// The chance that some tests are flaky.
+    fn weighed(&self) -> f64 {
+        if self.clean.found > 0 || self.clean_odds == 0.0 {
+            return 1.0;
+        }
+        1.0 / (1.0 + self.clean_odds * (self.clean.logarithm - self.some_flaky()).exp())
     }
 
     /// Draws how many tests are flaky and have not shown it.
@@ -210,6 +266,7 @@ impl Belief {
         let mut counts = vec![0; draws];
         let project = scaled(&self.project);
         let states: Vec<usize> = (0..draws).map(|_| pick(&project, random)).collect();
+        let is_flaky: Vec<bool> = (0..draws).map(|_| random.random_bool(self.weight)).collect();
         for module in &self.modules {
             let mut steps = Steps::new(&self.tables.module, &module.evidence);
             let states: Vec<usize> = states.iter().map(|&state| steps.draw(state, random)).collect();
@@ -233,12 +290,18 @@ impl Belief {
                 }
             }
         }
+        for (count, is_flaky) in counts.iter_mut().zip(is_flaky) {
+            *count *= u32::from(is_flaky);
+        }
         counts
     }
 
     fn tell(&mut self, class: usize) {
         let class = &mut self.classes[class];
         class.drift = 0.0;
+        self.clean.add(class.clean);
+        self.clean.remove(class.clean_said);
+        class.clean_said = class.clean;
         let module = &mut self.modules[class.module];
         // What a group heard was reckoned without what it said: it stays true.
         let (class_knows, module_knows) =
@@ -253,6 +316,7 @@ impl Belief {
         if module_knows {
             module.heard_edition = self.edition;
         }
+        self.weight = self.weighed();
     }
 
     fn module_hears(&self, module: &Module) -> States {
@@ -310,6 +374,14 @@ impl Belief {
         }
     }
 
+    /// How likely what was shown is if no test is flaky.
+    fn clean_likelihood(&self, shown: Shown) -> Clean {
+        if shown.both() {
+            return Clean { logarithm: 0.0, found: 1 };
+        }
+        Clean { logarithm: self.constant(shown, 0.0).ln(), found: 0 }
+    }
+
     fn flaky_by_state(&self, test: Test) -> States {
         let now = self.survival.places(test.shown);
         std::array::from_fn(|state| {
@@ -320,12 +392,26 @@ impl Belief {
     }
 }
 
+impl Clean {
+    fn add(&mut self, other: Self) {
+        self.logarithm += other.logarithm;
+        self.found += other.found;
+    }
+
+    fn remove(&mut self, other: Self) {
+        self.logarithm -= other.logarithm;
+        self.found -= other.found;
+    }
+}
+
 impl Class {
     fn new(module: usize) -> Self {
         Self {
             module,
             members: Vec::new(),
             evidence: [0.0; STATES],
+            clean: Clean::default(),
+            clean_said: Clean::default(),
             said: [0.0; STATES],
             drift: f64::INFINITY,
             heard: [0.0; STATES],
@@ -468,7 +554,14 @@ mod tests {
                 std::array::from_fn(|above| all(&|state| tables.module.chance(above, state) * module[state]))
             })
             .collect();
-        all(&|state| tables.project[state] * modules.iter().map(|module| module[state]).product::<f64>())
+        let flaky =
+            all(&|state| tables.project[state] * modules.iter().map(|module| module[state]).product::<f64>());
+        let never = |member: &Member| {
+            let Shown { passed, failed } = member.shown;
+            (1.0 - prior.always_failing) * f64::from(failed == 0)
+                + prior.always_failing * f64::from(passed == 0)
+        };
+        prior.clean * members.iter().map(never).product::<f64>() + (1.0 - prior.clean) * flaky
     }
 
     fn members() -> impl Strategy<Value = Vec<Member>> {
@@ -486,8 +579,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
         #[test]
-        fn chances_equal_those_of_summing_over_everything(members in members(), prior_of_known: bool) {
+        fn chances_equal_those_of_summing_over_everything(
+            members in members(), prior_of_known: bool, clean in prop::sample::select(vec![0.0, 0.2, 0.86]),
+        ) {
             let prior = if prior_of_known { Prior::known_project() } else { Prior::new_project() };
+            let prior = Prior { clean, ..prior };
             // Told one after the other, which must not matter.
             let blank: Vec<Member> =
                 members.iter().map(|&member| Member { shown: Shown::default(), ..member }).collect();

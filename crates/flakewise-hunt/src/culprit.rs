@@ -3,7 +3,8 @@
 //! First a part of the others is looked for after which it does, small ones first;
 //! then an order of all: the suite's own, reversed, shuffled. The tests before it
 //! are reduced to those that are needed. All of that in forks of one process, and
-//! what is found is confirmed in new ones.
+//! what is found is confirmed in new ones. When the budget is exhausted the search
+//! ends with what it knows.
 
 mod ask;
 
@@ -12,8 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Culprit, CulpritAnswer, CulpritReport, FindingId, FindingKind, NamedTest, Notice, Probability, Run,
-    Tally, TestId,
+    Culprit, CulpritAnswer, CulpritReport, FindingId, NamedTest, Notice, Probability, Run, Tally, TestId,
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 use rand::SeedableRng as _;
@@ -35,6 +35,8 @@ pub struct CulpritSettings {
     pub test: String,
     /// Whether to try every other test, and to look for cleaners.
     pub exhaustive: bool,
+    /// How long to search, from when the tests are collected.
+    pub budget: Duration,
     /// How many forks run side by side.
     pub jobs: usize,
     /// Where randomness comes from.
@@ -134,11 +136,31 @@ const CONFIRMATIONS: usize = 10;
 /// And at most.
 const MOST_CONFIRMATIONS: usize = 60;
 
+/// New processes that there must be time for at the end.
+const FRESH_RESERVE: u32 = 3;
+/// Tests named in a notice.
+const NAMED: usize = 5;
+
 /// Looks for the tests that a test depends on.
 pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<CulpritReport, CulpritError> {
+    search(suite, context, 1.0).map(|(report, _)| report)
+}
+
+/// Looks for the tests that a test depends on, in a share of the budget. Returns
+/// when the whole budget is over, too.
+pub(crate) fn search(
+    suite: &mut Suite,
+    context: &mut CulpritContext<'_>,
+    share: f64,
+) -> Result<(CulpritReport, Instant), CulpritError> {
     let began = Instant::now();
     suite.run(&mut Collect)?;
     suite.search();
+    let collected = began.elapsed();
+    let budget = context.settings.budget;
+    let deadline = Instant::now() + budget;
+    let end = Instant::now() + budget.mul_f64(share);
+    let forks_end = end - (FRESH_RESERVE * collected).min(budget.mul_f64(share / 3.0));
     let victim = find(suite, &context.settings.test)?;
     if !suite.can_fork(victim.session) {
         return Err(CulpritError::NoForks);
@@ -152,13 +174,20 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         fails_alone: false,
         tries: 1,
         began,
+        end,
+        forks_end,
+        fresh_takes: collected,
+        is_spent: false,
         pairs: None,
         first_proof: None,
         notices: Vec::new(),
     };
     let (answer, cleaners) = search.answer()?;
-    let Search { suite, context, alone, notices, first_proof, pairs, .. } = search;
-    Ok(CulpritReport {
+    let Search { suite, context, alone, notices, first_proof, pairs, is_spent, .. } = search;
+    if is_spent {
+        context.answers.keep();
+    }
+    let report = CulpritReport {
         run,
         plain: suite.plain_command(victim.session, &context.command),
         command: context.command.clone(),
@@ -172,9 +201,11 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
         known: context.answers.used(),
         pairs,
         first_proof,
+        spent: is_spent.then_some(budget),
         duration: began.elapsed(),
         notices,
-    })
+    };
+    Ok((report, deadline))
 }
 
 /// The test of this name: its runner's name, its id or the id of a finding about
@@ -187,9 +218,10 @@ pub(crate) fn find(suite: &Suite, name: &str) -> Result<TestKey, CulpritError> {
     if let Some(test) = tests.iter().find(|test| suite.name(**test) == name) {
         return Ok(*test);
     }
-    let is_it = |id: &TestId| {
-        id.as_str() == name || FindingKind::ALL.iter().any(|kind| FindingId::of(*kind, id).as_str() == name)
-    };
+    // `report` and `show` leave the scheme out.
+    let shown = |id: &TestId| id.as_str()[id.scheme().len() + 1..] == *name;
+    let finding = FindingId::from_text(name);
+    let is_it = |id: &TestId| id.as_str() == name || shown(id) || finding.names(id);
     if let Some(test) = tests.iter().find(|test| is_it(&suite.test_id(**test))) {
         return Ok(*test);
     }
@@ -212,6 +244,16 @@ pub(crate) fn named(suite: &Suite, test: TestKey) -> NamedTest {
     NamedTest { test: suite.test_id(test), name: suite.name(test).to_owned(), argument: suite.argument(test) }
 }
 
+/// `a`, `b` and 3 more tests.
+fn few(tests: &[NamedTest]) -> String {
+    let names: Vec<String> = tests.iter().take(NAMED).map(|test| format!("`{}`", test.name)).collect();
+    let names = names.join(", ");
+    match tests.len().saturating_sub(NAMED) {
+        0 => names,
+        more => format!("{names} and {more} more tests"),
+    }
+}
+
 struct Search<'a, 'b> {
     suite: &'a mut Suite,
     context: &'a mut CulpritContext<'b>,
@@ -222,6 +264,14 @@ struct Search<'a, 'b> {
     /// How often something is tried before it is said to do nothing.
     tries: usize,
     began: Instant,
+    /// When the search ends.
+    end: Instant,
+    /// When its forks do, so that there is time to confirm what they show.
+    forks_end: Instant,
+    /// What a new process takes.
+    fresh_takes: Duration,
+    /// Whether something was not tried because there was no time.
+    is_spent: bool,
     pairs: Option<(u64, Duration)>,
     first_proof: Option<Duration>,
     notices: Vec<Notice>,
@@ -231,7 +281,7 @@ impl Search<'_, '_> {
     fn answer(&mut self) -> Result<(CulpritAnswer, Vec<NamedTest>), RunnerError> {
         (self.context.progress)(CulpritProgress::Alone);
         self.run_alone(ALONE)?;
-        if self.alone.is_mixed() || self.alone.runs() == 0 {
+        if self.alone.is_mixed() || (self.alone.runs() == 0 && !self.is_spent) {
             return Ok((CulpritAnswer::FlakyAlone, Vec::new()));
         }
         self.fails_alone = self.alone.failed > 0;
@@ -252,12 +302,19 @@ impl Search<'_, '_> {
                 // It may be one that seldom fails, alone as after others.
                 self.run_alone(MOST_CONFIRMATIONS)?;
             }
-            let is_flaky = self.alone.is_mixed();
-            let no_difference = CulpritAnswer::NoDifference { orders };
-            return Ok((if is_flaky { CulpritAnswer::FlakyAlone } else { no_difference }, Vec::new()));
+            let answer = if self.alone.is_mixed() {
+                CulpritAnswer::FlakyAlone
+            } else if self.is_spent {
+                CulpritAnswer::Undecided { orders }
+            } else {
+                CulpritAnswer::NoDifference { orders }
+            };
+            return Ok((answer, Vec::new()));
         };
         let mut culprits = vec![first];
-        culprits[0].shared = shared(self.suite, &needed, self.victim, self.fails_alone, self.tries)?;
+        let found = shared(self.suite, &needed, self.victim, self.fails_alone, self.tries, Some(self.end))?;
+        culprits[0].shared = found;
+        self.is_spent |= Instant::now() >= self.end;
         let mut cleaners = Vec::new();
         if self.context.settings.exhaustive {
             let found = self.all_that_differ(&needed)?;
@@ -297,9 +354,15 @@ impl Search<'_, '_> {
         }
         self.run_alone(MOST_CONFIRMATIONS)?;
         if !self.alone.is_mixed() {
-            let names: Vec<&str> = found.tests.iter().map(|test| test.name.as_str()).collect();
-            let names = names.join("`, `");
-            let text = format!("it ended otherwise after `{names}`, but not often enough again to be sure");
+            let verb = if self.fails_alone { "passed" } else { "failed" };
+            let text = if self.is_spent {
+                format!(
+                    "it {verb} after {}; there was no time to find out which are needed",
+                    few(&found.tests)
+                )
+            } else {
+                format!("it {verb} after {}, but not often enough again to be sure", few(&found.tests))
+            };
             self.notices.push(Notice { text, warning: true });
         }
         Ok(None)
@@ -322,7 +385,7 @@ impl Search<'_, '_> {
             parts.push(part);
             size = (size + size.div_ceil(2)).min(LARGEST_PART);
         }
-        let found = self.first_that_differs(&parts, 1, |search, done| {
+        let (found, _) = self.first_that_differs(&parts, 1, |search, done| {
             let (done, all) = (done as u64, parts.len() as u64);
             (search.context.progress)(CulpritProgress::Trying { done, all });
         })?;
@@ -344,11 +407,11 @@ impl Search<'_, '_> {
         let more = orders(seed).take(most - 2);
         tried.extend(more.map(|order| arrange(order, &others, module)));
         tried.retain(|order| !order.is_empty());
-        let found = self.first_that_differs(&tried, 1, |search, done| {
+        let (found, asked) = self.first_that_differs(&tried, 1, |search, done| {
             let tried = u32::try_from(done).unwrap_or(u32::MAX);
             (search.context.progress)(CulpritProgress::Orders { tried });
         })?;
-        let count = u32::try_from(found.map_or(tried.len(), |place| place + 1)).unwrap_or(u32::MAX);
+        let count = u32::try_from(found.map_or(asked, |place| place + 1)).unwrap_or(u32::MAX);
         Ok((found.map(|place| tried.swap_remove(place)), count))
     }
 
@@ -371,7 +434,7 @@ impl Search<'_, '_> {
         while left.len() > 1 {
             let mut halves: Vec<Vec<TestKey>> =
                 left.chunks(left.len().div_ceil(2)).map(<[TestKey]>::to_vec).collect();
-            let found = self.first_that_differs(&halves, 1, |search, _| {
+            let (found, _) = self.first_that_differs(&halves, 1, |search, _| {
                 (search.context.progress)(CulpritProgress::Reducing { left: left.len() });
             })?;
             let Some(place) = found else { break };
@@ -401,7 +464,7 @@ impl Search<'_, '_> {
         let tries = self.tries;
         let mut left = before.len();
         minimise(before, |parts| {
-            let found = self.first_that_differs(parts, tries, |search, _| {
+            let (found, _) = self.first_that_differs(parts, tries, |search, _| {
                 (search.context.progress)(CulpritProgress::Reducing { left });
             })?;
             left = found.map_or(left, |place| parts[place].len());
@@ -560,6 +623,13 @@ impl Search<'_, '_> {
             all.filter(|test| test.session == victim.session && *test != victim).collect();
         others.sort_by_key(|test| !self.is_near(*test));
         others
+    }
+
+    /// Whether there is time for one more new process.
+    fn has_time(&mut self) -> bool {
+        let has_time = Instant::now() + self.fresh_takes < self.end;
+        self.is_spent |= !has_time;
+        has_time
     }
 
     fn is_near(&self, test: TestKey) -> bool {

@@ -31,6 +31,8 @@ impl Prior {
     /// found by changing one number at a time. How common rates are is counted.
     pub fn fit(projects: &[&[Known]]) -> Self {
         let (always_failing, rates) = counted(projects);
+        let is_clean = |tests: &&&[Known]| !tests.iter().any(|test| test.passed > 0 && test.failed > 0);
+        let clean = projects.iter().filter(is_clean).count() as f64;
         let mut best = Self {
             offset: 0.0,
             slope: 1.0,
@@ -39,6 +41,8 @@ impl Prior {
             rate_apart: 0.1,
             rates,
             always_failing,
+            // Jeffreys' prior: a few projects without a flaky test prove little.
+            clean: (clean + 0.5) / (projects.len() as f64 + 1.0),
         };
         let mut most = best.log_likelihood(projects);
         for _ in 0..ROUNDS {

@@ -1,7 +1,10 @@
 //! A hunt on a live suite: the suite once, then what the planner says.
 //!
 //! A test that has shown both outcomes is found, and run on with nothing beside
-//! it until it is known whether it needs no other test to fail.
+//! it until it is known whether it needs no other test to fail. Failures that
+//! only came while other tests ran beside it are a finding of their own kind.
+//! Towards the end of the budget tests run one at a time, so that whatever shows
+//! then needs no confirmation.
 
 mod orders;
 mod prey;
@@ -12,8 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, Cleared, FindingId, FindingKind, FlakeRate, FoundTest, HuntEnd, HuntReport, Notice, Outcome,
-    PastRuns, Probability, Run, Shard, TestId,
+    Attempt, Cleared, FindingId, FlakeRate, FoundKind, FoundTest, HuntEnd, HuntReport, Notice, Order,
+    Outcome, PastRuns, Probability, Run, Shard, Surroundings, TestId,
 };
 use flakewise_runner::{
     Director, Execution, Forks, FreshOptions, Measured, RunnerError, Suite, TestKey, Versions,
@@ -22,7 +25,7 @@ use flakewise_runner::{
 use self::prey::{MOST_TROUBLE, Prey};
 use crate::name::{class_of, file_of};
 use crate::shard::is_in_shard;
-use crate::{Candidate, Planner};
+use crate::{Candidate, Planner, Prior};
 
 /// What a hunt is to do.
 #[derive(Clone, Debug)]
@@ -61,6 +64,11 @@ pub trait Knowledge {
     /// The chance that each test is flaky, before anything ran. Their files are
     /// below a folder.
     fn risks(&mut self, tests: &[TestId], root: &Path) -> Vec<f64>;
+    /// Whether a test of this project is known to have been flaky, on any code.
+    /// Asked after [`Knowledge::risks`].
+    fn was_flaky(&mut self) -> bool {
+        false
+    }
     /// What earlier runs of the same code showed.
     fn past(&mut self, tests: &[TestId], run: &Run) -> Vec<PastRuns>;
     /// Remembers an attempt.
@@ -125,6 +133,14 @@ const FAILING_RUNS: u64 = 50;
 const FAILING_SHARE: u64 = 4;
 /// What a process costs besides its test, until it has been measured.
 const PROCESS_SECONDS: f64 = 0.005;
+/// The part of the remaining time, one in so many, in which nothing runs side by
+/// side: what shows then is confirmed, and what showed before has time to be.
+const SOLO_SHARE: u32 = 10;
+/// If this many tests fail only beside others, nothing runs side by side any more:
+/// it costs more to find out than is gained.
+const MOST_BESIDE: usize = 5;
+/// The part of the budget, one in so many, that repeating one surprise may take.
+const SURPRISE_SHARE: f64 = 20.0;
 /// How often conditions over all tests are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -152,7 +168,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let keys: Vec<TestKey> = wanted.collect();
     let ids: Vec<TestId> = keys.iter().map(|key| suite.test_id(*key)).collect();
     let past = context.knowledge.past(&ids, &run);
-    let risks = context.knowledge.risks(&ids, suite.root());
+    let risks = context.knowledge.risks(&ids, &suite.ids_root());
     let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
     let first = hunter.suite_once(suite);
     let ended = first
@@ -191,7 +207,12 @@ struct Hunter<'a, 'b> {
     /// Tests that had not passed when the hunt began, and runs of them.
     failing: Vec<usize>,
     failing_runs: u64,
+    /// How many tests may run side by side.
+    jobs: usize,
+    /// Whether one runs at a time now.
     is_solo: bool,
+    /// From when on that is so until the end.
+    solo_from: Instant,
     executions: u64,
     orders: u64,
     known: u64,
@@ -219,7 +240,6 @@ impl<'a, 'b> Hunter<'a, 'b> {
         let known =
             past.iter().map(|past| past.together.runs() + past.ordered.runs() + past.alone.runs()).sum();
         Self {
-            context,
             run,
             root: suite.root().to_owned(),
             places: keys.iter().enumerate().map(|(place, key)| (*key, place)).collect(),
@@ -228,7 +248,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
             open: VecDeque::new(),
             failing: Vec::new(),
             failing_runs: 0,
-            is_solo: false,
+            jobs: context.settings.jobs,
+            // As the suite itself runs.
+            is_solo: true,
+            solo_from: context.settings.deadline,
+            context,
             executions: 0,
             orders: 0,
             known,
@@ -241,7 +265,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
     /// The suite, once, unless all its tests are known: what it takes, and what
     /// fails already.
     fn suite_once(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
-        let is_new = |prey: &Prey| prey.together.runs() + prey.solo.runs() == 0;
+        let is_new = |prey: &Prey| prey.solo.suite.runs() + prey.solo.alone.runs() == 0;
         let new: Vec<TestKey> = self.prey.iter().filter(|prey| is_new(prey)).map(|prey| prey.key).collect();
         if new.is_empty() {
             return Ok(());
@@ -283,30 +307,63 @@ impl<'a, 'b> Hunter<'a, 'b> {
 
     /// What the planner says, until it is enough.
     fn run_alone(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
-        self.planner = Some(Planner::new(self.candidates(), self.context.settings.seed));
+        self.plan();
         let found = (0..self.prey.len()).filter(|&place| self.prey[place].is_open());
         self.open = found.collect();
-        let never_passed = |prey: &Prey| !prey.is_found() && prey.together.failed + prey.alone().failed > 0;
+        let never_passed = |prey: &Prey| !prey.is_found() && prey.all().failed > 0;
         self.failing = (0..self.prey.len()).filter(|&place| never_passed(&self.prey[place])).collect();
-        let jobs = self.context.settings.jobs;
         let forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
+        if !forks {
+            self.jobs = 1;
+        }
+        let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
+        for prey in &mut self.prey {
+            prey.allow(left.as_secs_f64() / SURPRISE_SHARE);
+        }
+        self.solo_from = Instant::now() + left - left / SOLO_SHARE;
         while self.end.is_none() {
-            self.is_solo = !self.open.is_empty() || jobs == 1;
+            self.is_solo = self.wants_solo();
             if forks {
-                suite.fork_many(if self.is_solo { 1 } else { jobs }, self)?;
+                suite.fork_many(if self.is_solo { 1 } else { self.jobs }, self)?;
             } else {
                 self.run_fresh(suite)?;
             }
-            if self.open.is_empty() && self.end.is_none() {
+            if self.is_solo == self.wants_solo() && self.end.is_none() {
                 self.end = Some(HuntEnd::Exhausted);
             }
         }
         Ok(())
     }
 
+    /// Whether one test should run at a time now.
+    fn wants_solo(&self) -> bool {
+        self.jobs == 1 || !self.open.is_empty() || Instant::now() >= self.solo_from
+    }
+
+    /// Runs nothing side by side any more.
+    fn one_at_a_time(&mut self) {
+        if self.jobs > 1 {
+            self.jobs = 1;
+            let text = "tests disturb each other when they run side by side: the hunt went on one at a time";
+            self.notices.push(Notice { text: text.to_owned(), warning: false });
+        }
+    }
+
+    /// Begins to plan, with all that was seen so far.
+    fn plan(&mut self) {
+        let mut prior = Prior::default();
+        if self.context.knowledge.was_flaky() {
+            prior.clean = 0.0;
+        }
+        let seed = self.context.settings.seed;
+        let mut planner = Planner::with_prior(&self.candidates(), &prior, seed);
+        let is_aside = |prey: &Prey| prey.skipped || prey.by_chance().is_none();
+        planner.set_aside((0..self.prey.len()).filter(|&place| is_aside(&self.prey[place])));
+        self.planner = Some(planner);
+    }
+
     /// In new processes, one at a time, where nothing can be forked.
     fn run_fresh(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
-        self.is_solo = true;
         while let Some(tests) = self.next() {
             let options = FreshOptions { hash_seed: suite.hash_seed(), ..FreshOptions::default() };
             let run = suite.fresh(tests[0], &options)?;
@@ -323,14 +380,14 @@ impl<'a, 'b> Hunter<'a, 'b> {
         };
         let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let candidates = self.prey.iter().map(|prey| {
-            let alone = prey.alone();
+            let shown = prey.by_chance().unwrap_or_default();
             Candidate {
                 risk: prey.risk,
                 class: number(class_of(&prey.name)),
                 module: number(file_of(&prey.name)),
                 seconds: prey.seconds.unwrap_or(0.0) + PROCESS_SECONDS,
-                passed: count(prey.together.passed + alone.passed),
-                failed: count(prey.together.failed + alone.failed),
+                passed: count(shown.passed),
+                failed: count(shown.failed),
             }
         });
         candidates.collect()
@@ -360,7 +417,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
         } else if let Some(confidence) = settings.confidence {
             let is_sure = |place: usize| {
                 self.prey[place].skipped
-                    || planner.is_found(place)
+                    || self.prey[place].is_found()
                     || planner.chance(place) <= 1.0 - confidence
             };
             if (0..self.prey.len()).all(is_sure) {
@@ -388,14 +445,36 @@ impl<'a, 'b> Hunter<'a, 'b> {
     }
 
     fn remember(&mut self, place: usize, execution: &Execution) {
+        let is_solo = self.is_solo;
         let prey = &mut self.prey[place];
         prey.attempts += 1;
         self.executions += 1;
         let attempt = execution.attempt(&prey.id, &self.run, prey.attempts);
-        self.context.knowledge.remember(attempt);
+        if execution.outcome.is_failure() && !is_solo && !prey.is_confirmed() {
+            prey.held.push(attempt);
+        } else {
+            self.context.knowledge.remember(attempt);
+        }
         if execution.outcome.is_failure() && prey.failure.is_none() {
             prey.failure.clone_from(&execution.failure);
             prey.place = execution.place.as_ref().map(|place| place.below(&self.root));
+        }
+    }
+
+    /// Counts how a test ended, after what, and whether others ran beside it.
+    fn count(&mut self, place: usize, after: Surroundings, failed: bool) {
+        let prey = &mut self.prey[place];
+        let seen = if self.is_solo { &mut prey.solo } else { &mut prey.beside };
+        let tally = match after {
+            Surroundings::Alone => &mut seen.alone,
+            Surroundings::After(Order::Original) => &mut seen.suite,
+            Surroundings::After(_) => &mut seen.ordered,
+        };
+        tally.add(failed);
+        if prey.is_confirmed() {
+            for attempt in std::mem::take(&mut prey.held) {
+                self.context.knowledge.remember(attempt);
+            }
         }
     }
 
@@ -406,46 +485,47 @@ impl<'a, 'b> Hunter<'a, 'b> {
         }
     }
 
-    fn report(self, notices: Vec<Notice>, duration: Duration) -> HuntReport {
+    fn report(mut self, mut notices: Vec<Notice>, duration: Duration) -> HuntReport {
+        let hidden = self.planner.as_ref().map(Planner::hidden);
         let mut found = Vec::new();
+        let mut only_beside = Vec::new();
         let mut always_fail = Vec::new();
         let mut clean = Vec::new();
-        let mut skipped = 0;
-        for prey in self.prey {
-            let alone = prey.alone();
+        let (mut skipped, mut not_run) = (0, 0);
+        for prey in std::mem::take(&mut self.prey) {
+            let all = prey.all();
             if prey.skipped {
                 skipped += 1;
             } else if prey.is_found() {
-                found.push(FoundTest {
-                    id: FindingId::of(FindingKind::FoundByHunt, &prey.id),
-                    kind: prey.kind(),
-                    decision: prey.decision,
-                    alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },
-                    test: prey.id,
-                    name: prey.name,
-                    failure: prey.failure,
-                    place: prey.place,
-                    risk: Probability::clamped(prey.risk),
-                    after: prey.found_after.unwrap_or(0),
-                });
-            } else if prey.together.failed + alone.failed > 0 {
+                let test = found_test(prey);
+                let is_beside = matches!(test.kind, FoundKind::Beside | FoundKind::Unconfirmed);
+                if is_beside { &mut only_beside } else { &mut found }.push(test);
+            } else if all.failed > 0 {
                 always_fail.push(prey.id);
+            } else if all.passed > 0 {
+                clean.push(all.passed);
             } else {
-                clean.push(alone.runs());
+                not_run += 1;
             }
         }
-        found.sort_by(|left, right| {
-            let rate = |test: &FoundTest| test.alone.rate().get();
-            rate(right).total_cmp(&rate(left)).then_with(|| left.name.cmp(&right.name))
-        });
+        if not_run > 0 {
+            let tests = if not_run == 1 { "1 test".to_owned() } else { format!("{not_run} tests") };
+            let text = format!("not run for lack of time: {tests}");
+            notices.push(Notice { text, warning: true });
+        }
+        for list in [&mut found, &mut only_beside] {
+            list.sort_by(|left: &FoundTest, right| {
+                let rate = |test: &FoundTest| test.alone.rate().get();
+                rate(right).total_cmp(&rate(left)).then_with(|| left.name.cmp(&right.name))
+            });
+        }
         clean.sort_unstable();
-        let hidden = self.planner.as_ref().map(Planner::hidden);
         HuntReport {
             run: self.run,
             command: self.context.command.clone(),
             seed: self.context.settings.seed,
             shard: self.context.settings.shard,
-            tests: (found.len() + always_fail.len() + clean.len()) as u64,
+            tests: (found.len() + only_beside.len() + always_fail.len() + clean.len()) as u64 + not_run,
             skipped,
             orders: self.orders,
             executions: self.executions,
@@ -454,9 +534,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
             jobs: self.context.settings.jobs,
             end: self.end.unwrap_or(HuntEnd::Exhausted),
             found,
+            only_beside,
             always_fail,
             cleared: Cleared {
                 tests: clean.len() as u64,
+                runs: clean.iter().sum(),
                 fewest_runs: clean.first().copied().unwrap_or(0),
                 median_runs: clean.get(clean.len() / 2).copied().unwrap_or(0),
             },
@@ -466,17 +548,38 @@ impl<'a, 'b> Hunter<'a, 'b> {
     }
 }
 
+fn found_test(prey: Prey) -> FoundTest {
+    let alone = prey.alone();
+    FoundTest {
+        id: FindingId::of(&prey.id),
+        kind: prey.kind(),
+        decision: prey.decision,
+        alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },
+        solo: prey.solo.all(),
+        beside: prey.beside.all(),
+        test: prey.id,
+        name: prey.name,
+        failure: prey.failure,
+        place: prey.place,
+        risk: Probability::clamped(prey.risk),
+        after: prey.found_after.unwrap_or(0),
+    }
+}
+
 /// The suite, once.
 impl Director for Hunter<'_, '_> {
     fn ended(&mut self, execution: &Execution) {
         let Some(&place) = self.places.get(&execution.test) else { return };
+        if execution.outcome == Outcome::Crashed && Instant::now() >= self.context.settings.deadline {
+            // It did not crash: it was running when the time was over.
+            return;
+        }
         self.remember(place, execution);
-        let prey = &mut self.prey[place];
         if execution.outcome == Outcome::Skipped {
-            prey.skipped = true;
+            self.prey[place].skipped = true;
         } else {
-            prey.together.add(execution.outcome.is_failure());
-            prey.seconds = execution.duration.map(|duration| duration.as_secs_f64());
+            self.count(place, Surroundings::After(Order::Original), execution.outcome.is_failure());
+            self.prey[place].seconds = execution.duration.map(|duration| duration.as_secs_f64());
         }
         let tests = self.prey.len() as u64;
         (self.context.progress)(HuntProgress::Suite { done: self.executions, tests });
@@ -484,6 +587,10 @@ impl Director for Hunter<'_, '_> {
 
     fn goes_on(&mut self) -> bool {
         Hunter::goes_on(self)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.context.settings.deadline)
     }
 }
 
@@ -493,15 +600,17 @@ impl Forks for Hunter<'_, '_> {
         if !self.goes_on() {
             return None;
         }
-        while let Some(&place) = self.open.front() {
-            if !self.prey[place].is_open() {
-                self.open.pop_front();
-            } else if self.is_solo {
-                return Some(vec![self.prey[place].key]);
-            } else {
-                // Once nothing else runs.
-                return None;
-            }
+        while let Some(&place) = self.open.front()
+            && !self.prey[place].is_open()
+        {
+            self.open.pop_front();
+        }
+        if self.is_solo != self.wants_solo() {
+            // Once nothing else runs.
+            return None;
+        }
+        if let Some(&place) = self.open.front() {
+            return Some(vec![self.prey[place].key]);
         }
         if let Some(place) = self.failing_test() {
             self.failing_runs += 1;
@@ -535,23 +644,20 @@ impl Forks for Hunter<'_, '_> {
             }
         };
         self.remember(place, &execution);
-        let prey = &mut self.prey[place];
         if execution.outcome == Outcome::Skipped {
             // It skips itself alone: there is nothing to find this way.
-            prey.trouble = MOST_TROUBLE;
+            self.prey[place].trouble = MOST_TROUBLE;
             self.give_up(place);
             return;
         }
         let failed = execution.outcome.is_failure();
-        let was_found = prey.is_found();
-        if self.is_solo {
-            prey.solo.add(failed);
-        } else {
-            prey.beside.add(failed);
-        }
+        let was_found = self.prey[place].is_found();
+        self.count(place, Surroundings::Alone, failed);
+        let prey = &mut self.prey[place];
         if prey.is_found() && !was_found {
             prey.found_after = Some(prey.alone().runs());
         }
+        let is_by_chance = prey.by_chance().is_some();
         if prey.is_open() && !self.open.contains(&place) {
             self.open.push_back(place);
         }
@@ -559,6 +665,23 @@ impl Forks for Hunter<'_, '_> {
         let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
         if let Some(planner) = &mut self.planner {
             planner.record(place, failed, seconds);
+            if !is_by_chance {
+                planner.set_aside([place]);
+            }
+        }
+        let is_beside = |prey: &&Prey| prey.is_found() && !prey.is_open() && !prey.is_confirmed();
+        if !is_by_chance && self.prey.iter().filter(is_beside).count() >= MOST_BESIDE {
+            self.one_at_a_time();
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.context.settings.deadline)
+    }
+
+    fn cut_short(&mut self, tests: &[TestKey]) {
+        if let (Some(&place), Some(planner)) = (self.places.get(&tests[0]), &mut self.planner) {
+            planner.abandon(place);
         }
     }
 }

@@ -53,6 +53,8 @@ struct Test {
     under_way: u32,
     /// Whether it will not be run any more.
     retired: bool,
+    /// Whether what it shows has nothing to do with chance.
+    is_aside: bool,
     seconds: f64,
     measured: u32,
     edition: u32,
@@ -95,6 +97,7 @@ impl Planner {
                 shown: Shown { passed: candidate.passed, failed: candidate.failed },
                 under_way: 0,
                 retired: false,
+                is_aside: false,
                 seconds: candidate.seconds,
                 measured: 0,
                 edition: 0,
@@ -127,6 +130,9 @@ impl Planner {
     /// Runs ended, one of which may have been under way.
     pub fn record_many(&mut self, test: usize, passed: u32, failed: u32) {
         let known = &mut self.tests[test];
+        if known.is_aside {
+            return;
+        }
         let was_found = known.shown.both();
         let was_chosen = known.under_way > 0;
         known.under_way = known.under_way.saturating_sub(1);
@@ -145,6 +151,9 @@ impl Planner {
 
     /// A run under way ended without an outcome.
     pub fn abandon(&mut self, test: usize) {
+        if self.tests[test].is_aside {
+            return;
+        }
         self.tests[test].under_way = self.tests[test].under_way.saturating_sub(1);
         self.look_at(test);
     }
@@ -153,6 +162,27 @@ impl Planner {
     pub fn retire(&mut self, test: usize) {
         self.tests[test].retired = true;
         self.abandon(test);
+    }
+
+    /// Tests that end differently because of other tests: neither they nor what
+    /// they showed says anything about chance. They will not be run any more.
+    pub fn set_aside(&mut self, tests: impl IntoIterator<Item = usize>) {
+        let mut is_new = false;
+        for test in tests {
+            let known = &mut self.tests[test];
+            if !known.is_aside {
+                known.is_aside = true;
+                known.retired = true;
+                known.shown = Shown::default();
+                known.under_way = 0;
+                self.belief.set_aside(test);
+                is_new = true;
+            }
+        }
+        if is_new {
+            // The chances of others may have fallen.
+            self.requeue();
+        }
     }
 
     /// How many flaky tests are probably not yet found.
@@ -343,6 +373,47 @@ mod tests {
         assert!(of(1000) < of(10));
     }
 
+    /// A suite in which nothing is flaky, as risks of real ones are spread.
+    fn calm(tests: u32, runs: u32) -> Planner {
+        let risk = |test: u32| [0.004, 0.01, 0.02, 0.037, 0.05, 0.12, 0.3][test as usize % 7];
+        let one = |test: u32| Candidate {
+            risk: risk(test),
+            class: test / 12,
+            module: test / 36,
+            seconds: 0.01,
+            passed: runs,
+            failed: 0,
+        };
+        Planner::new((0..tests).map(one).collect(), 1)
+    }
+
+    #[test]
+    fn twenty_clean_runs_of_each_test_leave_at_most_one_to_be_expected() {
+        for tests in [40, 400, 1600] {
+            let Hidden { expected, low, high } = calm(tests, 20).hidden();
+            assert!(low == 0 && high <= 1 && expected < 1.0, "{tests} tests: {expected}, {low} to {high}");
+        }
+    }
+
+    #[test]
+    fn the_more_clean_runs_the_fewer_are_hidden() {
+        let expected: Vec<f64> = [1, 3, 10, 30, 100].map(|runs| calm(400, runs).expected_hidden()).into();
+        assert!(expected.is_sorted_by(|more, less| *less < 0.8 * more), "{expected:?}");
+    }
+
+    #[test]
+    fn one_find_rules_out_that_nothing_is_flaky() {
+        let mut planner = calm(400, 20);
+        let before = planner.hidden();
+        planner.record(7, true, 0.01);
+        let after = planner.hidden();
+        assert!(after.expected > 10.0 * before.expected, "{before:?} {after:?}");
+        // What it turns out to need another test for says nothing about the others.
+        planner.set_aside([7]);
+        assert!((planner.hidden().expected - before.expected).abs() < 0.1, "{before:?}");
+        assert!(!planner.is_found(7) && planner.chance(7) == 0.0);
+    }
+
     #[test]
     fn runs_that_were_given_up_leave_no_trace() {
         let mut planner = Planner::new((0..9).map(|place| candidate(0.1, place)).collect(), 1);
@@ -433,6 +504,26 @@ mod tests {
                     prop_assert!(after.reveal_chance(test) <= planner.reveal_chance(test) + 1e-12);
                 }
             }
+        }
+
+        #[test]
+        fn what_is_set_aside_leaves_no_trace(suite in suite(), aside in 0..20usize) {
+            let aside = aside % suite.len();
+            let mut planner = Planner::new(suite.clone(), 1);
+            planner.set_aside([aside]);
+            let mut rest = suite.clone();
+            rest.remove(aside);
+            let without = Planner::new(rest, 1);
+            for test in (0..suite.len()).filter(|test| *test != aside) {
+                let chance = without.chance(test - usize::from(test > aside));
+                prop_assert!((planner.chance(test) - chance).abs() < 1e-9);
+            }
+            // Late news of it change nothing.
+            let before = planner.expected_hidden();
+            planner.record(aside, true, 1.0);
+            planner.abandon(aside);
+            prop_assert!((planner.expected_hidden() - before).abs() < 1e-12);
+            prop_assert!((0..50).all(|_| planner.next_test() != Some(aside)));
         }
 
         #[test]

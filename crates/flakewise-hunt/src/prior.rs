@@ -6,6 +6,11 @@
 //! module to a class; the rate of a test is near the place of its class. How
 //! near each step of the chain stays to the one before was fitted to projects
 //! whose tests ran ten thousand times, see [`Prior::fit`].
+//!
+//! Those projects were chosen because they have flaky tests. Most have none, so
+//! above the chain stands whether this one has any at all. That is learnt from
+//! the clean runs of all tests together: each makes it less likely that there
+//! are flaky tests which just did not show.
 
 /// Steps of a shift.
 pub(crate) const SHIFTS: usize = 12;
@@ -47,7 +52,16 @@ pub struct Prior {
     pub rates: [f64; RATES],
     /// The share of tests that always fail.
     pub always_failing: f64,
+    /// The share of projects in which no test fails by chance.
+    pub clean: f64,
 }
+
+/// Of 22,352 projects on PyPI whose 876,186 tests ran 400 times each, 7,571 tests
+/// were flaky: 59 % depend on order, 28 % on the infrastructure (Gruber et al., An
+/// Empirical Study of Flaky Tests in Python, ICST 2021). Even if each of the 41 %
+/// that do not depend on order were in a project of its own, 86 % of the projects
+/// had none.
+const CLEAN_PROJECTS: f64 = 0.86;
 
 impl Default for Prior {
     fn default() -> Self {
@@ -80,6 +94,7 @@ impl Prior {
                 0.004,
             ],
             always_failing: 0.006,
+            clean: CLEAN_PROJECTS,
         }
     }
 

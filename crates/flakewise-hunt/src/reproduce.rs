@@ -7,7 +7,7 @@ use flakewise_runner::{FreshOptions, RunnerError, Suite, TestKey};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::culprit::{CulpritContext, CulpritError, CulpritProgress, culprit, find};
+use crate::culprit::{CulpritContext, CulpritError, CulpritProgress, find, search};
 
 /// New processes to see how often something fails.
 const FRESH: u64 = 10;
@@ -21,16 +21,20 @@ const PATIENT: u32 = 300;
 /// Hash seeds to try where nothing else makes a difference.
 const HASH_SEEDS: u32 = 16;
 
+/// The part of the budget in which to look for what the test depends on. The rest
+/// is for measuring how often it fails.
+const SEARCH_SHARE: f64 = 0.6;
+
 /// Looks for the shortest way to make a test fail with the highest chance, and
 /// measures that chance in new processes.
 pub fn reproduce(
     suite: &mut Suite,
     context: &mut CulpritContext<'_>,
 ) -> Result<ReproduceReport, CulpritError> {
-    let search = culprit(suite, context)?;
+    let (mut search, end) = search(suite, context, SEARCH_SHARE)?;
     let test = find(suite, &search.test.name)?;
     let random = StdRng::seed_from_u64(context.settings.seed);
-    let mut measure = Measure { suite, test, tell: context.progress, random };
+    let mut measure = Measure { suite, test, tell: context.progress, random, end, is_spent: false };
     let mut hash_seeds = 0;
     let mut ways = match &search.answer {
         CulpritAnswer::Victim(culprits) => {
@@ -38,7 +42,7 @@ pub fn reproduce(
             let before = shortest.map_or(&[][..], |culprit| &culprit.tests);
             measure.ways(before, shortest.map_or(search.alone, |culprit| culprit.forks))?
         }
-        CulpritAnswer::NoDifference { .. } if search.alone.failed == 0 => {
+        CulpritAnswer::NoDifference { .. } | CulpritAnswer::Undecided { .. } if search.alone.failed == 0 => {
             let forks = measure.forks(PATIENT)?;
             if forks.failed > 0 {
                 measure.ways(&[], forks)?
@@ -50,6 +54,10 @@ pub fn reproduce(
         }
         _ => measure.ways(&[], search.alone)?,
     };
+    if measure.is_spent {
+        search.spent = Some(context.settings.budget);
+        context.answers.keep();
+    }
     // The surest, and of those the shortest.
     ways.sort_by(|left, right| {
         let length = |way: &Way| (way.before.len(), way.hash_seed.is_some());
@@ -63,6 +71,9 @@ struct Measure<'a> {
     test: TestKey,
     tell: &'a dyn Fn(CulpritProgress),
     random: StdRng,
+    /// When nothing more is begun, and whether it came to that.
+    end: Instant,
+    is_spent: bool,
 }
 
 impl Measure<'_> {
@@ -96,6 +107,9 @@ impl Measure<'_> {
     fn forks(&mut self, runs: u32) -> Result<Tally, RunnerError> {
         let mut tally = Tally::default();
         for done in 0..runs {
+            if !self.has_time(Duration::ZERO) {
+                break;
+            }
             (self.tell)(CulpritProgress::Trying { done: done.into(), all: runs.into() });
             if let Ok(ended) = self.suite.fork(self.test)?
                 && ended.outcome != Outcome::Skipped
@@ -116,6 +130,11 @@ impl Measure<'_> {
         let began = Instant::now();
         (self.tell)(CulpritProgress::Confirming);
         while tally.runs() < FRESH || (tally.failed < ENOUGH_FAILURES && tally.runs() < MOST_FRESH) {
+            // What was found is run once in any case.
+            let runs = u32::try_from(tally.runs()).unwrap_or(u32::MAX);
+            if runs > 0 && !self.has_time(began.elapsed() / runs) {
+                break;
+            }
             match self.once(before, hash_seed)? {
                 Some(failed) => tally.add(failed),
                 None => break,
@@ -123,6 +142,13 @@ impl Measure<'_> {
         }
         let runs = u32::try_from(tally.runs().max(1)).unwrap_or(u32::MAX);
         Ok((tally, began.elapsed() / runs))
+    }
+
+    /// Whether there is time for something that takes so long.
+    fn has_time(&mut self, takes: Duration) -> bool {
+        let has_time = Instant::now() + takes < self.end;
+        self.is_spent |= !has_time;
+        has_time
     }
 
     /// Whether the test fails after others in a new process, with any hash seed
@@ -141,6 +167,9 @@ impl Measure<'_> {
     fn hash_seeds(&mut self) -> Result<(Option<Way>, u32), RunnerError> {
         for seed in 0..HASH_SEEDS {
             (self.tell)(CulpritProgress::Trying { done: u64::from(seed), all: u64::from(HASH_SEEDS) });
+            if !self.has_time(Duration::ZERO) {
+                return Ok((None, seed));
+            }
             if self.once(&[], Some(seed))? == Some(true) {
                 let way = self.way(&[], &[], Some(seed), Tally::default())?;
                 return Ok((Some(way), seed + 1));

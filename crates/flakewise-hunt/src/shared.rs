@@ -5,6 +5,8 @@
 //! alone once it is undone; of several, the fewest that do it. That a test reads
 //! something only says whom to suspect first.
 
+use std::time::Instant;
+
 use flakewise_model::{Failure, Outcome, SharedState, StateKind};
 use flakewise_runner::{RunnerError, SeenChange, StateRun, Suite, TestKey};
 
@@ -24,13 +26,15 @@ const NOTHING: &str = "-";
 
 /// What culprits leave that makes a test end otherwise than alone, most certain
 /// first; nothing if it could not be seen. `tries` is how many runs it takes until
-/// the culprits surely act: 1 if they do each time.
+/// the culprits surely act: 1 if they do each time. At a deadline it ends with what
+/// is likely by then.
 pub fn shared(
     suite: &mut Suite,
     culprits: &[TestKey],
     victim: TestKey,
     fails_alone: bool,
     tries: usize,
+    deadline: Option<Instant>,
 ) -> Result<Vec<SharedState>, RunnerError> {
     let mut failure = None;
     if fails_alone {
@@ -40,6 +44,9 @@ pub fn shared(
         }
     }
     let found = explain(&Alone { fails: fails_alone, failure }, tries, |undo| {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(None);
+        }
         Ok(suite.state(culprits, victim, undo)?.ok().filter(|run| run.execution.outcome != Outcome::Skipped))
     })?;
     let told = |(seen, is_proved): (SeenChange, bool)| SharedState {

@@ -90,6 +90,8 @@ fn one(case: usize, megabytes: u64) {
         provider: None,
         url: None,
         started: Timestamp::UNIX_EPOCH,
+        roots: None,
+        packages: None,
     });
     let block = filler.repeat(64 * 1024 / filler.len());
     let length = megabytes * 1024 * 1024 / block.len() as u64 * block.len() as u64;

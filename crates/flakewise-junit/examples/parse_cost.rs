@@ -36,6 +36,8 @@ fn measure(report: &str, cases: usize, failures: bool) {
         provider: None,
         url: None,
         started: Timestamp::UNIX_EPOCH,
+        roots: None,
+        packages: None,
     });
     let limits = Limits::default();
     let bare = best(|| bare(report));

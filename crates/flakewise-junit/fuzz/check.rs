@@ -20,6 +20,8 @@ pub(crate) fn check(data: &[u8]) {
         provider: None,
         url: None,
         started: Timestamp::UNIX_EPOCH,
+        roots: None,
+        packages: None,
     });
     let default = Limits::default();
     let (report, issues) = read_bytes(data, &run, &default);

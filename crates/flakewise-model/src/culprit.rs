@@ -35,6 +35,8 @@ pub struct CulpritReport {
     pub pairs: Option<(u64, Duration)>,
     /// When the first culprit was proved, from the beginning.
     pub first_proof: Option<Duration>,
+    /// The budget, if it was exhausted before all was tried.
+    pub spent: Option<Duration>,
     /// How long it took.
     pub duration: Duration,
     /// Things a person should know about how it was done.
@@ -47,7 +49,9 @@ impl CulpritReport {
         match self.answer {
             CulpritAnswer::Victim(_) => culprit.fresh.failed > 0,
             CulpritAnswer::Brittle(_) => culprit.fresh.passed > 0,
-            CulpritAnswer::FlakyAlone | CulpritAnswer::NoDifference { .. } => false,
+            CulpritAnswer::FlakyAlone
+            | CulpritAnswer::NoDifference { .. }
+            | CulpritAnswer::Undecided { .. } => false,
         }
     }
 }
@@ -73,6 +77,11 @@ pub enum CulpritAnswer {
         /// How many those were.
         orders: u32,
     },
+    /// It ended as alone so far, when the budget was exhausted.
+    Undecided {
+        /// In so many orders.
+        orders: u32,
+    },
     /// It passes alone and fails after polluters.
     Victim(Vec<Culprit>),
     /// It fails alone and passes after state-setters.
@@ -85,6 +94,7 @@ impl CulpritAnswer {
         match self {
             Self::FlakyAlone => "flaky-alone",
             Self::NoDifference { .. } => "no-difference",
+            Self::Undecided { .. } => "undecided",
             Self::Victim(_) => "victim",
             Self::Brittle(_) => "brittle",
         }
@@ -93,7 +103,7 @@ impl CulpritAnswer {
     /// Those that were found.
     pub fn culprits(&self) -> &[Culprit] {
         match self {
-            Self::FlakyAlone | Self::NoDifference { .. } => &[],
+            Self::FlakyAlone | Self::NoDifference { .. } | Self::Undecided { .. } => &[],
             Self::Victim(culprits) | Self::Brittle(culprits) => culprits,
         }
     }

@@ -98,9 +98,21 @@ pub struct Transitions {
 pub struct FindingId(String);
 
 impl FindingId {
-    /// The id of this kind of finding about this test. It does not change as
-    /// evidence comes in.
-    pub fn of(kind: FindingKind, test: &TestId) -> Self {
+    /// The id of findings about this test. It is the same whichever command
+    /// reports the test, and does not change as evidence comes in.
+    pub fn of(test: &TestId) -> Self {
+        // The name of one kind is hashed for all of them: histories have held
+        // these ids from the beginning.
+        Self::hashed(FindingKind::FailedInRun, test)
+    }
+
+    /// Whether this id is that of the test, also by the rule of earlier
+    /// versions, which gave a test another id for each kind of finding.
+    pub fn names(&self, test: &TestId) -> bool {
+        FindingKind::ALL.into_iter().any(|kind| Self::hashed(kind, test) == *self)
+    }
+
+    fn hashed(kind: FindingKind, test: &TestId) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(kind.name().as_bytes());
         hasher.update(b"\0");
@@ -164,8 +176,10 @@ pub struct Finding {
     pub test: TestId,
     /// What we conclude, and why.
     pub verdict: Verdict,
-    /// How often it fails.
+    /// How often its first attempt in a run fails.
     pub rate: FlakeRate,
+    /// How often it failed when it was run again, on a base left out.
+    pub reruns: FlakeRate,
     /// What it costs.
     pub cost: Cost,
     /// The first failure that speaks for the finding.
@@ -177,7 +191,11 @@ pub struct Finding {
 }
 
 /// How often a test fails, outages left out.
-#[derive(Clone, Copy, Debug, PartialEq)]
+///
+/// Reruns are counted apart from first attempts: a failing test is run again
+/// and a passing one is not, so counted together they say more about the
+/// reruns than about the test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlakeRate {
     /// Attempts that failed.
     pub failures: u64,
@@ -200,7 +218,7 @@ impl FlakeRate {
 /// What a flaky test costs the people around it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
-    /// Runs in which it failed at least once, tries at a base left out.
+    /// Runs in which it failed at least once, attempts on a base left out.
     pub runs_disturbed: u64,
     /// Time spent in its failed attempts and in running it again.
     pub time_lost: Duration,
@@ -251,8 +269,10 @@ pub struct TestHistory {
     pub test: TestId,
     /// What we conclude from it.
     pub verdict: Verdict,
-    /// How often it fails.
+    /// How often its first attempt in a run fails.
     pub rate: FlakeRate,
+    /// How often it failed when it was run again, on a base left out.
+    pub reruns: FlakeRate,
     /// What that costs.
     pub cost: Cost,
     /// How many attempts are known, skips included.

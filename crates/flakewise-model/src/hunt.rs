@@ -32,9 +32,12 @@ pub struct HuntReport {
     pub jobs: usize,
     /// Why it ended.
     pub end: HuntEnd,
-    /// Tests that both passed and failed on the same code, the most frequent
-    /// failure first.
+    /// Tests that both passed and failed on the same code with nothing beside
+    /// them, the most frequent failure first.
     pub found: Vec<FoundTest>,
+    /// Tests that failed while other tests ran beside them, and were not seen to
+    /// fail with nothing beside them.
+    pub only_beside: Vec<FoundTest>,
     /// Tests that never passed.
     pub always_fail: Vec<TestId>,
     /// What the tests that showed no surprise are cleared of.
@@ -99,6 +102,10 @@ pub struct FoundTest {
     pub kind: FoundKind,
     /// How often it failed alone, and of how many times.
     pub alone: FlakeRate,
+    /// How it ended with nothing beside it, after whatever.
+    pub solo: Tally,
+    /// How it ended while other tests ran beside it.
+    pub beside: Tally,
     /// What decided whether it depends on other tests, if orders were tried.
     pub decision: Option<Decision>,
     /// How it failed; none if it did so before this hunt only.
@@ -116,8 +123,12 @@ pub struct FoundTest {
 pub enum FoundKind {
     /// Both passed and failed alone.
     Alone,
-    /// Both passed and failed, but failed only while other tests ran beside it.
+    /// Failed only while other tests ran beside it, and passed when that was
+    /// repeated with nothing beside it.
     Beside,
+    /// Failed while other tests ran beside it, and there was no time to repeat that
+    /// with nothing beside it.
+    Unconfirmed,
     /// Both passed and failed with the others, in the same order.
     Together,
     /// Passes with the others and fails alone, every time.
@@ -135,6 +146,7 @@ impl FoundKind {
         match self {
             Self::Alone => "alone",
             Self::Beside => "beside",
+            Self::Unconfirmed => "unconfirmed",
             Self::Together => "together",
             Self::FailsAlone => "fails-alone",
             Self::PassesAlone => "passes-alone",
@@ -218,7 +230,9 @@ impl Order {
 pub struct Cleared {
     /// How many.
     pub tests: u64,
-    /// How often the one with the fewest runs was run alone.
+    /// How often they ran, all together.
+    pub runs: u64,
+    /// How often the one with the fewest runs was run.
     pub fewest_runs: u64,
     /// How often half of them were run at least.
     pub median_runs: u64,

@@ -14,6 +14,7 @@ mod finding;
 mod fingerprint;
 mod hunt;
 mod outcome;
+mod packages;
 mod past;
 mod plain_command;
 mod probability;
@@ -40,7 +41,8 @@ pub use hunt::{
     highest_rate,
 };
 pub use outcome::{Outcome, UnknownName};
-pub use past::{OutcomesAt, PastFailures, PastRuns, Tally};
+pub use packages::{PACKAGES_LIMIT, PackageChange, differences, packages_text};
+pub use past::{OutcomesAt, PassedRun, PastFailures, PastRuns, SeenOn, Tally};
 pub use plain_command::{PlainCommand, Reproduction};
 pub use probability::{Interval, Probability};
 pub use reproduce::{ReproduceReport, Way};

@@ -1,6 +1,8 @@
 //! What the history says of tests that failed just now.
 
-use crate::{TestId, Timestamp};
+use std::sync::Arc;
+
+use crate::{RunId, TestId, Timestamp, Variant};
 
 /// What is known of a test from other revisions than the one at hand. Skips and
 /// runs that were outages are left out.
@@ -67,6 +69,49 @@ impl OutcomesAt {
     pub fn none(test: TestId) -> Self {
         Self { test, passed: 0, failed: 0, last_seen: None }
     }
+}
+
+/// What is known of a test on one commit, by unmodified work trees. Skips and
+/// runs that were outages are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenOn {
+    /// The commit.
+    pub commit: String,
+    /// The branches it was tested on, sorted; none where nobody said so.
+    pub branches: Vec<String>,
+    /// Failures with the fingerprint asked for, in attempts of any phase.
+    pub alike: u64,
+    /// First attempts that passed: those that the suite itself made.
+    pub first_passed: u64,
+    /// First attempts that failed, with any fingerprint.
+    pub first_failed: u64,
+    /// The latest attempt.
+    pub last_seen: Timestamp,
+}
+
+impl SeenOn {
+    /// How many commits are given whatever happened on them: the newest. Older
+    /// ones follow only if the test failed alike there, so a rate must be taken
+    /// from the first so many.
+    pub const RECENT: usize = 200;
+    /// How many commits with failures alike are given at most.
+    pub const MOST_ALIKE: usize = 50;
+}
+
+/// A run of an unmodified work tree in which a test passed, and what was
+/// installed then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedRun {
+    /// The run.
+    pub run: RunId,
+    /// The commit.
+    pub commit: String,
+    /// Where and how it ran.
+    pub variant: Variant,
+    /// When the test began there.
+    pub at: Timestamp,
+    /// The packages installed, for [`crate::differences`].
+    pub packages: Arc<str>,
 }
 
 /// How often a test passed and failed.

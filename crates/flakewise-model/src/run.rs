@@ -1,6 +1,8 @@
 //! One execution of a suite.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::{Timestamp, Variant};
 
@@ -88,4 +90,10 @@ pub struct Run {
     pub url: Option<String>,
     /// When it began; attempts that carry no time of their own are given this.
     pub started: Timestamp,
+    /// The folders that its runners told tests from, below the root of the
+    /// repository; the root itself is the empty text. Paths in ids begin with
+    /// them. None if that is not known: ids may then begin anywhere.
+    pub roots: Option<BTreeSet<String>>,
+    /// The packages that were installed, as [`crate::packages_text`] has it.
+    pub packages: Option<Arc<str>>,
 }

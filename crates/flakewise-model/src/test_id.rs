@@ -110,6 +110,54 @@ impl TestId {
         builder.finish(&self.name(), None)
     }
 
+    /// The same test, told from the folder that this one's `folder` is in: the
+    /// module begins with the folder's path. Steps up in the module are taken,
+    /// so that `svc-a` and `../shared/test_x.py` are `shared/test_x.py`.
+    ///
+    /// ```
+    /// use flakewise_model::TestId;
+    ///
+    /// let id: TestId = "pytest:tests/test_cart.py::test_total".parse()?;
+    /// let inside = id.inside("svc-a");
+    /// assert_eq!(inside.as_str(), "pytest:svc-a/tests/test_cart.py::test_total");
+    /// assert_eq!(inside.outside("svc-a"), Some(id));
+    /// # Ok::<(), flakewise_model::TestIdError>(())
+    /// ```
+    #[must_use]
+    pub fn inside(&self, folder: &str) -> Self {
+        let mut folders: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+        let module = self.module();
+        let mut rest = module.as_str();
+        while let Some(above) = rest.strip_prefix("../") {
+            if folders.pop().is_none() {
+                return self.clone();
+            }
+            rest = above;
+        }
+        if folders.is_empty() && rest.len() == module.len() {
+            return self.clone();
+        }
+        folders.push(rest);
+        self.with_module(&folders.join("/"))
+    }
+
+    /// The same test, told from `folder`; none if it is not in there. The
+    /// empty folder is where ids are told from anyway.
+    pub fn outside(&self, folder: &str) -> Option<Self> {
+        if folder.is_empty() {
+            return Some(self.clone());
+        }
+        let module = self.module();
+        let rest = module.strip_prefix(folder)?.strip_prefix('/')?;
+        (!rest.is_empty()).then(|| self.with_module(rest))
+    }
+
+    fn with_module(&self, module: &str) -> Self {
+        let builder = Self::builder(self.scheme(), module);
+        let builder = self.class_path().iter().fold(builder, |builder, class| builder.class(class));
+        builder.finish(&self.name(), self.parameters().as_deref())
+    }
+
     fn last_part(&self) -> &str {
         self.parts().last().expect("an id has a name")
     }
@@ -272,6 +320,27 @@ mod tests {
             prop_assume!(left != right);
             let id = |parts: &[String]| build("x", &parts[0], &parts[1..2], &parts[2], None);
             prop_assert_ne!(id(&left), id(&right));
+        }
+    }
+
+    #[test]
+    fn ids_are_told_from_the_folder_around() {
+        let id = |text: &str| text.parse::<TestId>().expect("an id");
+        let inside = |text: &str, folder: &str| id(text).inside(folder).to_string();
+        assert_eq!(inside("pytest:test_a.py::A::test[1]", "svc/a"), "pytest:svc/a/test_a.py::A::test[1]");
+        assert_eq!(inside("pytest:test_a.py::test", ""), "pytest:test_a.py::test");
+        assert_eq!(inside("pytest:../shared/test_a.py::test", "svc"), "pytest:shared/test_a.py::test");
+        assert_eq!(inside("pytest:../../test_a.py::test", "svc"), "pytest:../../test_a.py::test");
+        assert_eq!(inside("pytest:test_a.py::test", "odd[1]"), r"pytest:odd\[1\]/test_a.py::test");
+        assert_eq!(id("pytest:svc-a/test_a.py::test").outside("svc"), None);
+        assert_eq!(id("pytest:svc/test_a.py::test").outside(""), Some(id("pytest:svc/test_a.py::test")));
+    }
+
+    proptest! {
+        #[test]
+        fn outside_undoes_inside(folder in "[a-z:\\[]{1,5}(/[a-z]{1,5}){0,2}", module in "[a-z/:]{0,20}x", name in ".{1,9}") {
+            let id = TestId::builder("pytest", &module).class("C").finish(&name, Some("1"));
+            prop_assert_eq!(id.inside(&folder).outside(&folder), Some(id));
         }
     }
 

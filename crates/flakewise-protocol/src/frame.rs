@@ -7,7 +7,7 @@ use crate::{ToAgent, ToHost};
 /// The longest line taken, in bytes. Agents cut texts long before.
 pub const LINE_LIMIT: usize = 1 << 20;
 
-/// Why a stream cannot be read on.
+/// Why there is no message. After all but the first, the stream can be read on.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The stream itself failed.
@@ -32,12 +32,14 @@ pub enum FrameError {
 pub struct FrameReader<R> {
     stream: BufReader<R>,
     line: Vec<u8>,
+    /// Whether the stream is in the midst of a line that is too long.
+    skips: bool,
 }
 
 impl<R: Read> FrameReader<R> {
     /// Reads from this stream.
     pub fn new(stream: R) -> Self {
-        Self { stream: BufReader::new(stream), line: Vec::new() }
+        Self { stream: BufReader::new(stream), line: Vec::new(), skips: false }
     }
 
     /// Whether a message can be had without asking the stream.
@@ -48,11 +50,16 @@ impl<R: Read> FrameReader<R> {
     /// The next message; none at the end of the stream. A last line without an
     /// end was cut off by the death of its writer, and does not count.
     pub fn next_message(&mut self) -> Result<Option<ToHost>, FrameError> {
+        if self.skips {
+            self.stream.skip_until(b'\n')?;
+            self.skips = false;
+        }
         self.line.clear();
         let limit = LINE_LIMIT as u64 + 1;
         self.stream.by_ref().take(limit).read_until(b'\n', &mut self.line)?;
         if self.line.last() != Some(&b'\n') {
-            return if self.line.len() > LINE_LIMIT { Err(FrameError::TooLong) } else { Ok(None) };
+            self.skips = self.line.len() > LINE_LIMIT;
+            return if self.skips { Err(FrameError::TooLong) } else { Ok(None) };
         }
         serde_json::from_slice(&self.line).map(Some).map_err(|source| {
             let excerpt = &self.line[..self.line.len().min(60)];
@@ -105,6 +112,27 @@ mod tests {
     fn garbage_is_refused_with_its_beginning() {
         let error = read(b"GET / HTTP/1.1\r\n").expect_err("not a message");
         assert_eq!(error.to_string(), "`GET / HTTP/1.1` is not a message");
+    }
+
+    #[test]
+    fn what_follows_a_line_that_is_none_is_read() {
+        let mut bytes = vec![b'x'; 2 * LINE_LIMIT];
+        bytes.extend_from_slice(b"\nnonsense\n{\"t\":\"ran\"}\n");
+        let mut reader = FrameReader::new(&bytes[..]);
+        assert!(matches!(reader.next_message(), Err(FrameError::TooLong)));
+        assert!(matches!(reader.next_message(), Err(FrameError::Malformed { .. })));
+        assert_eq!(reader.next_message().expect("readable"), Some(ToHost::Ran));
+        assert_eq!(reader.next_message().expect("readable"), None);
+    }
+
+    #[test]
+    fn the_longest_line_is_one_of_the_limit() {
+        let text = "x".repeat(LINE_LIMIT - br#"{"t":"broken","text":""}"#.len() - 1);
+        let line = format!("{{\"t\":\"broken\",\"text\":\"{text}\"}}\n");
+        assert_eq!(line.len(), LINE_LIMIT);
+        assert_eq!(read(line.as_bytes()).expect("readable"), [ToHost::Broken { text: text.clone() }]);
+        let longer = line.replace(&text, &format!("{text}xx"));
+        assert!(matches!(read(longer.as_bytes()), Err(FrameError::TooLong)));
     }
 
     proptest! {

@@ -30,7 +30,8 @@ pub enum ToHost {
         /// What went wrong.
         failure: TestFailureMessage,
     },
-    /// Continues the hello of a process with a long command line or environment.
+    /// What may be long, in parts: continues the hello of a process with a long
+    /// command line or environment, and comes before [`ToHost::Ready`].
     More {
         /// Further words of the command line.
         #[serde(default)]
@@ -38,6 +39,9 @@ pub enum ToHost {
         /// Further variables of the environment.
         #[serde(default)]
         env: BTreeMap<String, String>,
+        /// Further files, folders and tests that were named on the command line.
+        #[serde(default)]
+        named: Vec<String>,
     },
     /// The tests that will run, in order, in parts. A test's number is its index.
     Tests {

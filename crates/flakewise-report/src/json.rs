@@ -4,8 +4,8 @@
 //! document says its own `format`.
 
 use flakewise_model::{
-    Evidence, FailureGroup, Finding, FlakeRate, HistoryReport, Notice, OutcomeStep, Revision, TestHistory,
-    Timestamp, Verdict,
+    Evidence, FailureGroup, Finding, FindingId, FlakeRate, HistoryReport, Notice, OutcomeStep, Revision,
+    TestHistory, Timestamp, Verdict,
 };
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub fn history_json(history: &TestHistory) -> String {
         test: history.test.to_string(),
         verdict: VerdictSummary::from(&history.verdict),
         rate: history.rate.into(),
+        reruns: history.reruns.into(),
+        id: FindingId::of(&history.test).to_string(),
         runs_disturbed: history.cost.runs_disturbed,
         time_lost_seconds: history.cost.time_lost.as_secs_f64(),
         attempts: history.attempts,
@@ -83,9 +85,11 @@ struct ReportSummary {
 #[derive(Serialize)]
 struct HistorySummary {
     format: u32,
+    id: String,
     test: String,
     verdict: VerdictSummary,
     rate: RateSummary,
+    reruns: RateSummary,
     runs_disturbed: u64,
     time_lost_seconds: f64,
     attempts: u64,
@@ -101,6 +105,7 @@ struct FindingSummary {
     test: String,
     verdict: VerdictSummary,
     rate: RateSummary,
+    reruns: RateSummary,
     runs_disturbed: u64,
     time_lost_seconds: f64,
     since: String,
@@ -116,6 +121,7 @@ impl From<&Finding> for FindingSummary {
             test: finding.test.to_string(),
             verdict: VerdictSummary::from(&finding.verdict),
             rate: finding.rate.into(),
+            reruns: finding.reruns.into(),
             runs_disturbed: finding.cost.runs_disturbed,
             time_lost_seconds: finding.cost.time_lost.as_secs_f64(),
             since: time(finding.since),

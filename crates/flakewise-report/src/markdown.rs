@@ -21,7 +21,10 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     if report.findings.is_empty() {
         return Ok(());
     }
-    writeln!(out, "| test | verdict | fails | runs disturbed | time lost | since | last seen | failure |")?;
+    writeln!(
+        out,
+        "| test | verdict | first attempts failed | runs disturbed | time lost | since | last seen | failure |"
+    )?;
     writeln!(out, "|---|---|---:|---:|---:|---|---|---|")?;
     for finding in report.findings.iter().take(limit) {
         let verdict = match finding.verdict.conclusion {
@@ -33,7 +36,7 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
             out,
             "| {} | {verdict} | {} | {} | {} | {} | {} | {} |",
             cell(test_name(&finding.test)),
-            finding.rate.rate(),
+            if finding.rate.attempts == 0 { "–".to_owned() } else { finding.rate.rate().to_string() },
             finding.cost.runs_disturbed,
             duration(finding.cost.time_lost),
             day(finding.since),

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use flakewise_model::{
-    Conclusion, Evidence, FailureGroup, Finding, FlakeRate, HistoryReport, Outcome, OutcomeStep, TestHistory,
-    Transitions, Verdict,
+    Conclusion, Evidence, FailureGroup, Finding, FindingId, FlakeRate, HistoryReport, Outcome, OutcomeStep,
+    TestHistory, Transitions, Verdict,
 };
 
 use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, styled};
 use crate::words::{
-    count, day, duration, failure_line, minute, number, plural, revision, short_commit, test_name, times,
+    clean, count, day, duration, failure_line, minute, number, plural, revision, short_commit, test_name,
+    times,
 };
 
 /// Failures listed per finding.
@@ -48,8 +49,8 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     if report.broken > 0 {
         notes.push(plural(
             report.broken,
-            "test fails now and is not flaky",
-            "tests fail now and are not flaky",
+            "test fails now and is probably not flaky",
+            "tests fail now and are probably not flaky",
         ));
     }
     let undecided = report.others_failing - report.broken;
@@ -87,7 +88,7 @@ fn write_finding(out: &mut String, place: usize, finding: &Finding) -> std::fmt:
     writeln!(
         out,
         "     {}; {}, {} lost",
-        rate(finding.rate),
+        rate(finding.rate, finding.reruns),
         disturbed(finding.cost.runs_disturbed),
         duration(finding.cost.time_lost),
     )?;
@@ -114,7 +115,8 @@ pub fn history_text(history: &TestHistory) -> String {
 
 fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     let label = conclusion_label(history.verdict.conclusion);
-    writeln!(out, "{label}  {}", styled(BOLD, test_name(&history.test)))?;
+    let id = FindingId::of(&history.test);
+    writeln!(out, "{label}  {}  {}", styled(BOLD, test_name(&history.test)), styled(DIM, id))?;
     writeln!(out, "       {}", styled(DIM, &history.test))?;
     writeln!(out)?;
     let probability = match history.verdict.conclusion {
@@ -125,7 +127,7 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     for reason in reasons(&history.verdict) {
         writeln!(out, "          {reason}")?;
     }
-    writeln!(out, "rate      {}", rate(history.rate))?;
+    writeln!(out, "rate      {}", rate(history.rate, history.reruns))?;
     writeln!(
         out,
         "cost      {}, {} lost",
@@ -247,16 +249,29 @@ fn reason(evidence: &Evidence) -> String {
     }
 }
 
-pub(crate) fn rate(rate: FlakeRate) -> String {
-    let interval = rate.interval();
-    format!(
-        "failed {} of {} ({}, 95 % interval {} to {})",
-        number(rate.failures),
-        count(rate.attempts, "attempt"),
-        rate.rate(),
-        interval.low,
-        interval.high,
-    )
+/// How often first attempts failed, and reruns beside them. A failing test is
+/// run again and a passing one is not, so the two are never added up.
+pub(crate) fn rate(first: FlakeRate, reruns: FlakeRate) -> String {
+    let with_interval = |rate: FlakeRate, what: &str| {
+        let interval = rate.interval();
+        format!(
+            "failed {} of {} ({}, 95 % interval {} to {})",
+            number(rate.failures),
+            count(rate.attempts, what),
+            rate.rate(),
+            interval.low,
+            interval.high,
+        )
+    };
+    match (first.attempts, reruns.attempts) {
+        (0, 0) => "no attempt counts".to_owned(),
+        (0, _) => with_interval(reruns, "rerun"),
+        (_, 0) => with_interval(first, "first attempt"),
+        _ => {
+            let again = format!("{} of {}", number(reruns.failures), count(reruns.attempts, "rerun"));
+            format!("{}, and {again}", with_interval(first, "first attempt"))
+        }
+    }
 }
 
 fn disturbed(runs: u64) -> String {
@@ -269,5 +284,43 @@ fn group_line(group: &FailureGroup) -> String {
 
 /// What went wrong in one line: the type, and the message if it adds anything.
 pub(crate) fn failure(group: &FailureGroup, width: usize) -> String {
-    failure_line(group.kind.as_deref(), &group.message, width)
+    clean(&failure_line(group.kind.as_deref(), &group.message, width))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate_of(first: (u64, u64), reruns: (u64, u64)) -> String {
+        let of = |(failures, attempts)| FlakeRate { failures, attempts };
+        rate(of(first), of(reruns))
+    }
+
+    #[test]
+    fn rates_say_what_they_count() {
+        assert_eq!(
+            rate_of((1, 2), (0, 0)),
+            "failed 1 of 2 first attempts (50 %, 95 % interval 9.5 % to 91 %)"
+        );
+        assert_eq!(
+            rate_of((1, 1), (0, 1)),
+            "failed 1 of 1 first attempt (100 %, 95 % interval 21 % to 100 %), and 0 of 1 rerun"
+        );
+        assert_eq!(rate_of((0, 0), (1, 2)), "failed 1 of 2 reruns (50 %, 95 % interval 9.5 % to 91 %)");
+        assert_eq!(rate_of((0, 0), (0, 0)), "no attempt counts");
+    }
+
+    #[test]
+    fn what_a_report_says_of_a_failure_cannot_reach_the_terminal() {
+        let group = FailureGroup {
+            fingerprint: None,
+            kind: Some("Er\u{1b}[31mror".to_owned()),
+            message: "me\u{7}ssage\u{202e}".to_owned(),
+            count: 1,
+            first_seen: flakewise_model::Timestamp::default(),
+            last_seen: flakewise_model::Timestamp::default(),
+        };
+        let line = group_line(&group);
+        assert!(!line.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{line:?}");
+    }
 }

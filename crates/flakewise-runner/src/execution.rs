@@ -97,6 +97,11 @@ pub struct Versions<'a> {
     pub runner_version: &'a str,
     /// The version of the language.
     pub language_version: &'a str,
+    /// The folders that tests are named from, by their paths below the top of
+    /// the repository. Empty outside of a repository.
+    pub roots: &'a BTreeSet<String>,
+    /// Installed distributions, as `name==version`.
+    pub packages: &'a [String],
 }
 
 /// What a process was seen to depend on. Paths are absolute.
@@ -189,7 +194,8 @@ pub struct SuiteRun {
     pub notices: Vec<RunnerNotice>,
 }
 
-/// The test's id, from pytest's node id: the same that its JUnit report gives.
+/// The test's id as told from pytest's rootdir, from its node id: the same that
+/// its JUnit report gives.
 pub(crate) fn test_id(node: &str) -> TestId {
     let (path, parameters) = match node.split_once('[') {
         Some((path, rest)) => (path, Some(rest.strip_suffix(']').unwrap_or(rest))),

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -14,14 +15,17 @@ use std::time::{Duration, Instant};
 
 use flakewise_protocol::{FrameError, FrameReader, Hello, Role, ToAgent, ToHost, VERSION, write_message};
 
-use crate::RunnerError;
 use crate::agent::AgentFolder;
 use crate::sys::{self, Waited};
+use crate::{RunnerError, guard};
 
 /// Messages that may wait. Each is at most a mebibyte.
 const QUEUE: usize = 64;
 /// Whoever connects must say who it is within this time.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
+
+/// Whoever does not take what we send for this time is not waited for.
+const WRITE_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long we let the suite's messages gather. To be woken for each would cost
 /// a suite of quick tests several per cent; it waits for us only when a test has
@@ -35,14 +39,14 @@ pub(crate) enum Event {
     Connected { connection: u32, hello: Box<Hello> },
     /// It said something.
     Message { connection: u32, message: ToHost },
-    /// It said something that is no message; nothing more is read from it.
+    /// It said something that is no message.
     Unreadable { connection: u32, reason: String },
     /// Its connection ended.
     Closed { connection: u32 },
     /// A process we started ended.
     Ended { pid: u32, status: ExitStatus, cpu: Duration },
-    /// Somebody wants us to stop.
-    Signal { signal: i32 },
+    /// Somebody wants us to stop; at once, if our guard is gone.
+    Signal { signal: i32, at_once: bool },
     /// An agent of another version spoke.
     Version { theirs: u32 },
 }
@@ -60,16 +64,26 @@ type Streams = Arc<Mutex<HashMap<u32, UnixStream>>>;
 impl Hub {
     /// Listens for agents and for signals.
     pub(crate) fn open(folder: &AgentFolder) -> Result<Self, RunnerError> {
-        let (sender, events) = sync_channel(QUEUE);
         let path = folder.socket();
         let failed = |source| RunnerError::Listen { path: path.clone(), source };
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        let hub = Self { events, sender, streams: Streams::default() };
-        hub.accept(listener, folder.token().to_owned());
+        let hub = Self::listen(&path, folder.token()).map_err(failed)?;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             hub.forward(signal).map_err(failed)?;
         }
         Ok(hub)
+    }
+
+    /// Listens for agents at a path.
+    fn listen(path: &Path, token: &str) -> std::io::Result<Self> {
+        let (sender, events) = sync_channel(QUEUE);
+        let hub = Self { events, sender, streams: Streams::default() };
+        hub.accept(UnixListener::bind(path)?, token.to_owned());
+        Ok(hub)
+    }
+
+    /// The next event that has happened already, if any.
+    pub(crate) fn waiting(&self) -> Option<Event> {
+        self.events.try_recv().ok()
     }
 
     /// The next event; none if nothing happens until `deadline`.
@@ -126,7 +140,8 @@ impl Hub {
         std::thread::spawn(move || {
             let mut byte = [0];
             while std::io::Read::read_exact(&mut reader, &mut byte).is_ok() {
-                if sender.send(Event::Signal { signal }).is_err() {
+                let at_once = guard::is_abandoned();
+                if sender.send(Event::Signal { signal, at_once }).is_err() {
                     return;
                 }
             }
@@ -146,6 +161,7 @@ fn listen(
 ) {
     let Ok(reading) = stream.try_clone() else { return };
     let _ = reading.set_read_timeout(Some(HELLO_LIMIT));
+    let _ = stream.set_write_timeout(Some(WRITE_LIMIT));
     let mut frames = FrameReader::new(&reading);
     let Ok(Some(ToHost::Hello(hello))) = frames.next_message() else { return };
     if hello.token != token {
@@ -170,14 +186,99 @@ fn listen(
         let event = match frames.next_message() {
             Ok(Some(message)) => Event::Message { connection, message },
             Ok(None) | Err(FrameError::Io(_)) => break,
-            Err(error) => {
-                let _ = sender.send(Event::Unreadable { connection, reason: error.to_string() });
-                break;
-            }
+            // It may wait for an answer to something else it said.
+            Err(error) => Event::Unreadable { connection, reason: error.to_string() },
         };
         if sender.send(event).is_err() {
             return;
         }
     }
     let _ = sender.send(Event::Closed { connection });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+
+    use super::*;
+
+    fn next(hub: &Hub) -> Event {
+        hub.next(Instant::now() + Duration::from_mins(1)).expect("something happens")
+    }
+
+    fn hello(token: &str, version: u32) -> String {
+        format!(
+            "{{\"t\":\"hello\",\"proto\":[{version},0],\"token\":\"{token}\",\"role\":\"main\",\"pid\":5}}\n"
+        )
+    }
+
+    fn connected(hub: &Hub) -> u32 {
+        match next(hub) {
+            Event::Connected { connection, hello } if hello.pid == 5 => connection,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_agent_is_heard_and_answered_over_a_socket() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let hub = Hub::listen(&path, "secret").expect("it listens");
+        let mut agent = UnixStream::connect(&path).expect("it connects");
+        agent.write_all(hello("secret", VERSION[0]).as_bytes()).expect("it is taken");
+        let connection = connected(&hub);
+
+        // What cannot be read is told, and what follows is heard.
+        agent.write_all(b"{\"t\":\"ran\"}\nnonsense\n{\"t\":\"held\"}\n").expect("it is taken");
+        assert!(
+            matches!(next(&hub), Event::Message { message: ToHost::Ran, connection: c } if c == connection)
+        );
+        assert!(matches!(next(&hub), Event::Unreadable { connection: c, .. } if c == connection));
+        assert!(matches!(next(&hub), Event::Message { message: ToHost::Held, .. }));
+        assert!(hub.waiting().is_none());
+
+        hub.tell(connection, &ToAgent::Finish { forgive: true });
+        hub.tell(connection + 1, &ToAgent::Quit);
+        let mut line = String::new();
+        BufReader::new(&agent).read_line(&mut line).expect("an answer");
+        assert_eq!(line, "{\"t\":\"finish\",\"forgive\":true}\n");
+
+        agent.write_all(b"{\"t\":\"bye\"}\n{\"t\":\"cut o").expect("it is taken");
+        drop(agent);
+        assert!(matches!(next(&hub), Event::Message { message: ToHost::Bye, .. }));
+        assert!(matches!(next(&hub), Event::Closed { connection: c } if c == connection));
+    }
+
+    #[test]
+    fn who_does_not_know_the_secret_is_not_heard() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let hub = Hub::listen(&path, "secret").expect("it listens");
+        for first in
+            [hello("guess", VERSION[0]), "GET / HTTP/1.1\r\n".to_owned(), "{\"t\":\"ran\"}\n".to_owned()]
+        {
+            let mut stranger = UnixStream::connect(&path).expect("it connects");
+            stranger.write_all(first.as_bytes()).expect("it is taken");
+            assert_eq!(stranger.read(&mut [0]).unwrap_or(0), 0, "the connection ends");
+        }
+        let mut other = UnixStream::connect(&path).expect("it connects");
+        other.write_all(hello("secret", VERSION[0] + 1).as_bytes()).expect("it is taken");
+        assert!(matches!(next(&hub), Event::Version { theirs } if theirs == VERSION[0] + 1));
+        assert!(hub.waiting().is_none());
+    }
+
+    #[test]
+    fn a_connection_that_is_let_go_is_not_written_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let hub = Hub::listen(&path, "secret").expect("it listens");
+        let mut agent = UnixStream::connect(&path).expect("it connects");
+        agent.write_all(hello("secret", VERSION[0]).as_bytes()).expect("it is taken");
+        let connection = connected(&hub);
+        hub.close(connection);
+        hub.tell(connection, &ToAgent::Go);
+        agent.set_nonblocking(true).expect("it can");
+        let read = agent.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(read, Err(std::io::ErrorKind::WouldBlock));
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use flakewise_model::Phase;
+use flakewise_model::{Outcome, Phase};
 use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent};
 
 use crate::execution::{Execution, ProcessCost, Relocation, TestKey};
@@ -29,12 +29,20 @@ pub trait Forks {
     fn on_the_way(&mut self, _tests: &[TestKey], _executions: Vec<Execution>) {}
     /// How the last of these tests ended; or why it was not run.
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>);
+    /// When forks are killed that are still running. None waits for them.
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+    /// These tests were killed at the deadline. Those that had ended before have
+    /// been told by [`Forks::on_the_way`].
+    fn cut_short(&mut self, _tests: &[TestKey]) {}
 }
 
 struct Running {
     job: u32,
     tests: Vec<TestKey>,
     since: Instant,
+    is_cut: bool,
 }
 
 /// A job under way.
@@ -104,6 +112,14 @@ impl JobState {
     }
 }
 
+/// When to look again: after a while, or at a deadline before that.
+fn wake(after: Duration, deadline: Option<Instant>) -> Instant {
+    let now = Instant::now();
+    // Once it is over, processes are given a while to end.
+    let ahead = deadline.filter(|deadline| *deadline > now);
+    ahead.map_or(now + after, |deadline| deadline.min(now + after))
+}
+
 impl Suite {
     /// Runs one test alone in a process forked before the first test ran. The
     /// inner error says why it could not be run.
@@ -139,7 +155,7 @@ impl Suite {
                 let worker = self.worker(session, "fork");
                 let numbers = tests.iter().map(|test| test.number).collect();
                 let job = self.start_fork(session, numbers, worker, AgentPhase::Fork, false);
-                running.push(Running { job, tests, since: Instant::now() });
+                running.push(Running { job, tests, since: Instant::now(), is_cut: false });
             }
             if running.is_empty() {
                 self.sweep();
@@ -149,7 +165,7 @@ impl Suite {
                 is_swept = true;
                 continue;
             }
-            let deadline = Instant::now() + TICK;
+            let deadline = wake(TICK, forks.deadline());
             let any_is_over = |suite: &Self| {
                 running.iter().any(|running| suite.supervisor.is_over(running.job, Instant::now()))
             };
@@ -157,20 +173,29 @@ impl Suite {
             let (over, open) =
                 running.into_iter().partition(|running| self.supervisor.is_over(running.job, Instant::now()));
             running = open;
-            for Running { job, tests, .. } in over {
+            for Running { job, tests, is_cut, .. } in over {
                 let asked = tests[tests.len() - 1];
                 let mut state = self.take_job(job);
                 self.note_files(&tests, &state);
+                if is_cut {
+                    // Whichever test was running then did not crash: we killed it.
+                    state.executions.retain(|execution| execution.outcome != Outcome::Crashed);
+                    forks.on_the_way(&tests, state.executions);
+                    forks.cut_short(&tests);
+                    continue;
+                }
                 let is_before = |execution: &mut Execution| execution.test != asked;
                 forks.on_the_way(&tests, state.executions.extract_if(.., is_before).collect());
                 forks.ended(&tests, state.outcome_of(asked, Phase::Fork));
             }
-            for running in &running {
+            let is_late = forks.deadline().is_some_and(|end| Instant::now() >= end);
+            for running in &mut running {
                 let tests = u32::try_from(running.tests.len()).unwrap_or(u32::MAX);
                 let limit = START_LIMIT.saturating_add(self.options.test_timeout.saturating_mul(tests));
-                if running.since.elapsed() > limit
+                if (is_late || running.since.elapsed() > limit)
                     && let Some(pid) = self.supervisor.jobs[&running.job].pid
                 {
+                    running.is_cut |= is_late;
                     processes::kill_tree(pid);
                 }
             }
@@ -272,18 +297,19 @@ impl Suite {
         let limit = START_LIMIT + self.options.test_timeout;
         let is_done = |suite: &Self| jobs.iter().all(|job| suite.supervisor.is_over(*job, Instant::now()));
         loop {
-            let deadline = Instant::now() + Duration::from_secs(1);
+            let end = director.deadline();
+            let deadline = wake(Duration::from_secs(1), end);
             self.pump(director, |suite| is_done(suite) || Instant::now() > deadline)?;
             if is_done(self) {
                 break;
             }
+            let is_late = end.is_some_and(|end| Instant::now() >= end);
             for job in jobs.iter().filter(|job| !self.supervisor.is_over(**job, Instant::now())) {
                 // A suite that goes on is limited test by test.
                 let state = &self.supervisor.jobs[job];
                 let idle =
                     !state.patient && state.peer.is_none_or(|peer| !self.supervisor.peers[peer].in_suite);
-                if idle
-                    && began.elapsed() > limit + self.start_allowance(*job)
+                if (is_late || (idle && began.elapsed() > limit + self.start_allowance(*job)))
                     && let Some(pid) = state.pid
                 {
                     processes::kill_tree(pid);

@@ -309,11 +309,16 @@ impl SessionFacts<'_> {
 
     /// What the session had in its environment and the shell has not.
     fn missing_variables(&self, typed: &Typed) -> Vec<(String, String)> {
-        let is_own = |name: &str| {
-            OWN_VARIABLES.contains(&name) || name.starts_with("FLAKEWISE_") || name.starts_with("npm_")
+        let is_own = |name: &str, value: &str| {
+            // CPython sets this one itself if the shell has no locale.
+            let is_coerced = name == "LC_CTYPE" && matches!(value, "C.UTF-8" | "C.utf8" | "UTF-8");
+            let is_wrappers = name.starts_with("FLAKEWISE_") || name.starts_with("npm_");
+            OWN_VARIABLES.contains(&name) || is_coerced || is_wrappers
         };
         let mut missing = Vec::new();
-        for (name, value) in self.variables.iter().filter(|(name, _)| !is_own(name) && is_name(name)) {
+        for (name, value) in
+            self.variables.iter().filter(|(name, value)| !is_own(name, value) && is_name(name))
+        {
             let old = typed.variables.get(name);
             if old == Some(value) {
                 continue;
@@ -561,7 +566,12 @@ mod tests {
                 folder: "/shop",
                 root: "/shop",
                 named: words(named),
-                variables: pairs(&[("PATH", "/bin"), ("PYTHONHASHSEED", "7"), ("_", "/bin/x")]),
+                variables: pairs(&[
+                    ("PATH", "/bin"),
+                    ("PYTHONHASHSEED", "7"),
+                    ("_", "/bin/x"),
+                    ("LC_CTYPE", "C.UTF-8"),
+                ]),
                 seeds: BTreeMap::new(),
             }
         }

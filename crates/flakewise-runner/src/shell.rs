@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::processes;
+use tempfile::TempDir;
+
 use crate::sys::{self, Waited};
+use crate::{guard, processes};
 
 /// How often we look whether somebody wants us to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,6 +27,12 @@ pub enum LineEnd {
     Interrupted,
     /// There is no shell, or no room for a process.
     NotStarted,
+}
+
+/// A private folder for what a line writes, which our guard removes should we be
+/// killed.
+pub fn scratch_folder() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix(&guard::folder_prefix()).tempdir()
 }
 
 /// Runs a line in a shell, in the current directory and environment with some

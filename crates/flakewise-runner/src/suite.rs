@@ -1,6 +1,6 @@
 //! A suite under way, and what is left of it to run tests again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,11 +13,15 @@ use crate::agent::AgentFolder;
 use crate::command::RunnerCommand;
 use crate::execution::{self, Execution, SessionEnd, SuiteRun, TestKey, Versions};
 use crate::hub::Hub;
+use crate::repository::{path_in_repository, repository_root};
 use crate::supervisor::{Effect, Now, Session, Supervisor};
 use crate::{RunnerError, guard, processes, sys};
 
 /// How long a zygote may take to connect.
 const ZYGOTE_START: Duration = Duration::from_secs(10);
+
+/// How many events are dealt with before we look after what has a time.
+const MOST_AT_ONCE: u32 = 200;
 
 /// Decides what runs again while the suite is under way: nothing, unless it says
 /// otherwise.
@@ -49,6 +53,11 @@ pub trait Director {
     /// another one?
     fn goes_on(&mut self) -> bool {
         false
+    }
+    /// When processes that [`Suite::run_rest`] started are killed. None waits for
+    /// them.
+    fn deadline(&self) -> Option<Instant> {
+        None
     }
 }
 
@@ -93,6 +102,11 @@ pub struct Suite {
     pub(crate) searches: bool,
     /// Tests whose latest job had files to put back.
     pub(crate) leave_files: HashSet<TestKey>,
+    /// The paths of sessions' roots below the top of the repository; none outside
+    /// of one.
+    located: HashMap<u32, Option<String>>,
+    /// The same, each once.
+    roots: BTreeSet<String>,
     hash_seed: u32,
     program: String,
 }
@@ -141,6 +155,8 @@ impl Suite {
             forks: 0,
             searches: false,
             leave_files: HashSet::new(),
+            located: HashMap::new(),
+            roots: BTreeSet::new(),
             hash_seed,
             program: command.program(),
         })
@@ -238,10 +254,10 @@ impl Suite {
         self.supervisor.sessions[session as usize].ready.as_ref().map_or(&[], |ready| &ready.finishers)
     }
 
-    /// Distributions installed where a session runs, as `name==version`.
-    pub fn packages(&self) -> Option<&[String]> {
-        let ready = self.supervisor.sessions.iter().find_map(|session| session.ready.as_ref())?;
-        Some(&ready.packages)
+    /// Distributions installed where the first session runs, as `name==version`.
+    fn packages(&self) -> &[String] {
+        let ready = self.supervisor.sessions.iter().find_map(|session| session.ready.as_ref());
+        ready.map_or(&[], |ready| &ready.packages)
     }
 
     /// Runs tests that have no result yet, one after another in a process of
@@ -296,9 +312,28 @@ impl Suite {
         Path::new(self.supervisor.sessions.first().map_or("", Session::root))
     }
 
-    /// A test's id.
+    /// The folder that ids of tests of the first session are relative to: the top
+    /// of the repository, or the root outside of one.
+    pub fn ids_root(&self) -> PathBuf {
+        repository_root(self.root()).unwrap_or_else(|| self.root().to_owned())
+    }
+
+    /// A test's id. Its path begins at the top of the repository, where its name
+    /// begins at the folder that the runner takes for the project's.
     pub fn test_id(&self, test: TestKey) -> TestId {
-        execution::test_id(self.name(test))
+        let root = self.located.get(&test.session).and_then(Option::as_deref);
+        execution::test_id(self.name(test)).inside(root.unwrap_or_default())
+    }
+
+    /// Finds out where sessions that have just collected are in the repository.
+    fn locate_sessions(&mut self) {
+        for (number, session) in (0_u32..).zip(&self.supervisor.sessions) {
+            if session.ready.is_some() && !self.located.contains_key(&number) {
+                let path = path_in_repository(Path::new(session.root()));
+                self.roots.extend(path.clone());
+                self.located.insert(number, path);
+            }
+        }
     }
 
     /// Tests that never gave a result.
@@ -343,6 +378,8 @@ impl Suite {
             runner: &hello.runner,
             runner_version: &hello.runner_version,
             language_version: &hello.lang_version,
+            roots: &self.roots,
+            packages: self.packages(),
         })
     }
 
@@ -370,9 +407,20 @@ impl Suite {
         done: impl Fn(&Self) -> bool,
     ) -> Result<(), RunnerError> {
         while !done(self) {
-            let event = self.hub.next(self.supervisor.next_deadline(Instant::now()));
+            let mut event = self.hub.next(self.supervisor.next_deadline(Instant::now()));
+            let mut handled = Ok(());
+            // We may have been busy with something else for long: no test is late
+            // whose end is among what waits to be heard.
+            let mut left = MOST_AT_ONCE;
+            while let Some(next) = event.take() {
+                handled = self.supervisor.handle(next, Now::read(), director);
+                left -= 1;
+                if left > 0 && handled.is_ok() {
+                    event = self.hub.waiting();
+                }
+            }
             let now = Now::read();
-            let handled = event.map_or(Ok(()), |event| self.supervisor.handle(event, now, director));
+            self.locate_sessions();
             let mut gone = self.supervisor.unwaited();
             gone.retain(|pid| !is_alive(*pid));
             let looked = handled.and_then(|()| self.supervisor.look_after(now, &gone, director));

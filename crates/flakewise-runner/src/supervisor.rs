@@ -4,7 +4,7 @@
 //! time, and what is to be done about them goes out as [`Effect`]s. So every
 //! decision is tested with an agent that is only a list of messages.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -36,8 +36,18 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 const STOP_GRACE: Duration = Duration::from_secs(10);
 /// How many notices, collection errors and reasons are kept of each.
 const MOST_TEXTS: usize = 1000;
+/// How much of such a text is kept, in bytes.
+const TEXT_LIMIT: usize = 4096;
 /// How many tests a session may announce.
-const MOST_TESTS: u32 = 10_000_000;
+const MOST_TESTS: usize = 10_000_000;
+/// How many tests may be announced that were not named.
+const MOST_UNNAMED: usize = 10_000;
+/// How many processes may speak to us. More are refused.
+const MOST_PEERS: usize = 10_000;
+/// How much of a command line and an environment is taken, in bytes. Linux takes 6 MiB.
+const MOST_WORDS: usize = 16 << 20;
+/// How many messages wait for the end of the connection before theirs.
+const MOST_HELD: usize = 1000;
 
 /// When something happened.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +93,10 @@ pub(crate) struct Session {
     pub(crate) workers: u32,
     /// Its main process, while that is there.
     main: usize,
+    /// What was named on the command line, until it is ready.
+    named: Vec<String>,
+    /// How long its command line and environment are, as far as they came in parts.
+    words: usize,
     /// Whether main waits for verdicts.
     pub(crate) waits: bool,
     /// How it ended.
@@ -121,11 +135,17 @@ pub(crate) struct Peer {
     pub(crate) ended: Option<(Option<ExitStatus>, Instant)>,
     /// Whether everything it said has been heard, and its end been dealt with.
     pub(crate) settled: bool,
+    /// Since when nothing but what cannot be read has come from it. It may wait for
+    /// an answer.
+    unreadable: Option<Instant>,
+    /// Whether we ended it because it took too long.
     timed_out: bool,
+    /// The test that took too long.
+    overdue: Option<u32>,
     kill_at: Option<Instant>,
-    /// A connection it opened because a test closed the one before. What it
-    /// says there comes after what it said before.
-    next: Option<NextConnection>,
+    /// Connections it opened because a test closed the one before. What it says
+    /// there comes after what it said before.
+    next: VecDeque<NextConnection>,
 }
 
 #[derive(Debug)]
@@ -133,6 +153,7 @@ struct NextConnection {
     connection: u32,
     since: Instant,
     held: Vec<ToHost>,
+    closed: bool,
 }
 
 #[derive(Debug)]
@@ -194,29 +215,29 @@ impl Supervisor {
             Event::Connected { connection, hello } => self.connected(connection, *hello, now),
             Event::Message { connection, message } => {
                 if let Some(place) = self.peer_of(connection) {
-                    let next = self.peers[place].next.as_mut();
-                    match next.filter(|next| next.connection == connection) {
+                    let mut next = self.peers[place].next.iter_mut();
+                    match next.find(|next| next.connection == connection) {
                         Some(next) => next.held.push(message),
                         None => self.heard(place, message, now, director),
                     }
                 }
             }
             Event::Closed { connection } => {
-                if let Some(place) = self.peer_of(connection)
-                    && self.peers[place].connection == connection
-                {
-                    self.peers[place].closed = true;
+                if let Some(place) = self.peer_of(connection) {
+                    let peer = &mut self.peers[place];
+                    match peer.next.iter_mut().find(|next| next.connection == connection) {
+                        Some(next) => next.closed = true,
+                        None => peer.closed = true,
+                    }
                 }
             }
             Event::Unreadable { connection, reason } => {
-                if let Some(place) = self.peer_of(connection)
-                    && self.peers[place].in_suite
-                {
-                    self.incomplete(format!("a message of pytest could not be read: {reason}"));
+                if let Some(place) = self.peer_of(connection) {
+                    self.unreadable(place, &reason, now);
                 }
             }
             Event::Ended { pid, status, cpu } => self.process_ended(pid, status, cpu, now),
-            Event::Signal { signal } => self.asked_to_stop(signal, now)?,
+            Event::Signal { signal, at_once } => self.asked_to_stop(signal, at_once, now)?,
             Event::Version { theirs } => {
                 return Err(RunnerError::Version { theirs, ours: VERSION[0] });
             }
@@ -232,7 +253,7 @@ impl Supervisor {
     pub(crate) fn next_deadline(&self, now: Instant) -> Instant {
         let mut next = now + TICK;
         for (_, peer) in self.peers.iter().filter(|(_, peer)| !peer.settled) {
-            if let Some(current) = &peer.current {
+            if let Some(current) = peer.current.as_ref().filter(|_| !peer.timed_out) {
                 next = next.min(current.since + self.test_timeout);
             }
             next = next.min(peer.kill_at.unwrap_or(next));
@@ -241,34 +262,51 @@ impl Supervisor {
     }
 
     fn connected(&mut self, connection: u32, hello: Hello, now: Now) {
-        if hello.resumed {
-            let known = self.peers.iter().find(|(_, peer)| peer.pid == hello.pid && peer.role == hello.role);
-            if let Some((peer, _)) = known {
-                self.connections.insert(connection, peer);
-                self.peers[peer].next =
-                    Some(NextConnection { connection, since: now.instant, held: Vec::new() });
-            }
-            return;
+        let known =
+            if hello.resumed { self.resumed(connection, &hello, now) } else { self.met(connection, hello) };
+        if !known {
+            // Nobody asked for it.
+            self.effects.push(Effect::Close { connection });
         }
-        let (session, worker) = match hello.role {
-            Role::Main => (u32::try_from(self.sessions.len()).unwrap_or(u32::MAX), "main".to_owned()),
-            Role::Zygote => (hello.job, "zygote".to_owned()),
-            Role::Child | Role::Fresh => match self.jobs.get(&hello.job) {
-                Some(job) => (job.session, job.worker.clone()),
-                // Nobody asked for it.
-                None => return self.effects.push(Effect::Close { connection }),
+    }
+
+    /// A process opened another connection because a test closed the one before.
+    fn resumed(&mut self, connection: u32, hello: &Hello, now: Now) -> bool {
+        let is_it = |peer: &Peer| peer.pid == hello.pid && peer.role == hello.role && !peer.settled;
+        let Some((place, peer)) = self.peers.iter_mut().find(|(_, peer)| is_it(peer)) else { return false };
+        peer.next.push_back(NextConnection {
+            connection,
+            since: now.instant,
+            held: Vec::new(),
+            closed: false,
+        });
+        self.connections.insert(connection, place);
+        true
+    }
+
+    /// A process speaks for the first time. Whether it is one that we expect.
+    fn met(&mut self, connection: u32, hello: Hello) -> bool {
+        if self.peers.len() >= MOST_PEERS {
+            self.incomplete(format!("more than {MOST_PEERS} processes of pytest spoke to us"));
+            return false;
+        }
+        let number = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX);
+        let (session, job, in_suite, worker) = match hello.role {
+            Role::Main => (number, 0, true, "main".to_owned()),
+            Role::Zygote => match self.sessions.get(hello.job as usize) {
+                Some(Session { zygote: None, .. }) => (hello.job, 0, false, "zygote".to_owned()),
+                _ => return false,
             },
-        };
-        let in_suite = match hello.role {
-            Role::Main => true,
-            Role::Zygote => false,
-            Role::Child | Role::Fresh => self.jobs.get(&hello.job).is_some_and(|job| job.in_suite),
+            Role::Child | Role::Fresh => match self.jobs.get(&hello.job) {
+                Some(job) if job.peer.is_none() => (job.session, hello.job, job.in_suite, job.worker.clone()),
+                _ => return false,
+            },
         };
         let place = self.peers.insert(Peer {
             role: hello.role,
             pid: hello.pid,
             session,
-            job: hello.job,
+            job,
             worker,
             in_suite,
             connection,
@@ -278,9 +316,11 @@ impl Supervisor {
             bye: false,
             ended: None,
             settled: false,
+            unreadable: None,
             timed_out: false,
+            overdue: None,
             kill_at: None,
-            next: None,
+            next: VecDeque::new(),
         });
         self.connections.insert(connection, place);
         match hello.role {
@@ -295,17 +335,15 @@ impl Supervisor {
                     over: false,
                     workers: 0,
                     main: place,
+                    named: Vec::new(),
+                    words: 0,
                     waits: false,
                     end: SessionEnd::default(),
                 });
             }
-            Role::Zygote => {
-                if let Some(session) = self.sessions.get_mut(session as usize) {
-                    session.zygote = Some(place);
-                }
-            }
+            Role::Zygote => self.sessions[session as usize].zygote = Some(place),
             Role::Child | Role::Fresh => {
-                let Some(job) = self.jobs.get_mut(&hello.job) else { return };
+                let Some(job) = self.jobs.get_mut(&job) else { return false };
                 job.peer = Some(place);
                 // Its end may have been told before.
                 let ended = job.end.as_ref().map(|end| (end.status, end.at));
@@ -316,6 +354,7 @@ impl Supervisor {
                 }
             }
         }
+        true
     }
 
     /// Says something to a process.
@@ -326,6 +365,7 @@ impl Supervisor {
 
     fn heard(&mut self, place: usize, message: ToHost, now: Now, director: &mut dyn Director) {
         let peer = &mut self.peers[place];
+        peer.unreadable = None;
         let (number, is_main) = (peer.session, peer.role == Role::Main);
         let session = number as usize;
         match message {
@@ -333,13 +373,12 @@ impl Supervisor {
                 peer.current = Some(Current { number: i, phase, since: now.instant, started: now.clock });
             }
             ToHost::Ask { i, failure } => {
-                if peer.current.as_ref().is_none_or(|current| current.number != i) {
-                    return;
-                }
+                let is_it = peer.current.as_ref().is_some_and(|current| current.number == i);
                 let outcome = if failure.when == "call" { Outcome::Failed } else { Outcome::Errored };
-                let execution = self.execution(place, outcome, None, Some(&failure));
+                let execution =
+                    if is_it { self.execution(place, outcome, None, Some(&failure)) } else { None };
                 let again = execution.is_some_and(|execution| director.again(&execution));
-                // The time we take is not the test's.
+                // It waits for an answer, whatever it asked.
                 self.tell(place, if again { ToAgent::Again } else { ToAgent::Next });
             }
             ToHost::End { i, outcome, ns, failure } => {
@@ -354,22 +393,16 @@ impl Supervisor {
                     self.record(place, execution, director);
                 }
             }
-            ToHost::More { argv, env } => {
-                if let Some(session) = self.sessions.get_mut(session).filter(|_| is_main) {
-                    session.hello.argv.extend(argv);
-                    session.hello.env.extend(env);
-                }
-            }
+            ToHost::More { argv, env, named } if is_main => self.told_more(number, argv, env, named),
+            ToHost::Tests { ids } if is_main => self.told_names(number, ids),
             ToHost::Tests { ids } => {
-                if is_main && let Some(session) = self.sessions.get_mut(session) {
-                    if session.names.len() + ids.len() <= MOST_TESTS as usize {
-                        session.names.extend(ids);
-                    }
-                } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+                if let Some(job) = self.jobs.get_mut(&peer.job)
+                    && job.names.len() + ids.len() <= MOST_TESTS
+                {
                     job.names.extend(ids);
                 }
             }
-            ToHost::Ready(ready) => {
+            ToHost::Ready(ready) if is_main => {
                 self.is_ready(number, *ready, director);
                 let answer = if director.runs() { ToAgent::Go } else { ToAgent::Finish { forgive: false } };
                 self.tell(place, answer);
@@ -392,7 +425,7 @@ impl Supervisor {
                 }
             }
             ToHost::Held if is_main => {
-                if let Some(session) = self.sessions.get_mut(session) {
+                if let Some(session) = self.sessions.get_mut(session).filter(|session| !session.waits) {
                     session.waits = true;
                     self.waiting.push_back(number);
                 }
@@ -402,27 +435,21 @@ impl Supervisor {
                     session.end.status = Some(status);
                 }
                 if changed && status != 0 {
-                    self.broken(format!(
-                        "a plug-in set pytest's exit status to {status} at the end of the session"
-                    ));
+                    let text = format!("pytest's exit status became {status} at the end of the session");
+                    self.broken(number, text);
                 }
             }
             ToHost::CollectError { id, failure } if peer.in_suite => {
                 if self.run.collect_errors.len() < MOST_TEXTS {
                     self.run.collect_errors.push(CollectError {
-                        name: id,
+                        name: cut(id),
                         failure: execution::failure(&failure),
                         place: execution::place(&failure),
                     });
                 }
             }
             ToHost::Notice { text, warning } if peer.in_suite => self.notice(text, warning),
-            ToHost::Broken { text } if peer.in_suite => {
-                if let Some(session) = self.sessions.get_mut(session) {
-                    session.end.broken = true;
-                }
-                self.broken(text);
-            }
+            ToHost::Broken { text } if peer.in_suite => self.broken(number, text),
             ToHost::Oversized if peer.in_suite => {
                 self.incomplete("pytest had something to say that was too long to be sent".to_owned());
             }
@@ -431,21 +458,53 @@ impl Supervisor {
         }
     }
 
-    fn is_ready(&mut self, number: u32, ready: ReadyMessage, director: &mut dyn Director) {
+    /// The rest of a long command line or environment.
+    fn told_more(
+        &mut self,
+        number: u32,
+        argv: Vec<String>,
+        env: BTreeMap<String, String>,
+        named: Vec<String>,
+    ) {
         let Some(session) = self.sessions.get_mut(number as usize) else { return };
-        let (found, total) = (session.names.len(), ready.total.min(MOST_TESTS) as usize);
-        // Tests are known by number: with a name too few or too many, a failure
-        // could be taken for another test's.
-        for missing in found..total {
-            session.names.push(format!("test number {missing}, whose name is unknown"));
+        session.words += argv.iter().chain(&named).map(String::len).sum::<usize>();
+        session.words += env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        if session.words > MOST_WORDS {
+            return self.incomplete("the command line of a pytest is too long to be kept".to_owned());
         }
-        session.names.truncate(total);
-        session.done = vec![false; total];
-        let reason = ready.reason.clone();
+        session.hello.argv.extend(argv);
+        session.hello.env.extend(env);
+        session.named.extend(named);
+    }
+
+    fn told_names(&mut self, number: u32, ids: Vec<String>) {
+        let Some(session) = self.sessions.get_mut(number as usize) else { return };
+        if session.ready.is_some() {
+            self.incomplete("pytest named tests after it had said that these were all".to_owned());
+        } else if session.names.len() + ids.len() <= MOST_TESTS {
+            session.names.extend(ids);
+        }
+    }
+
+    fn is_ready(&mut self, number: u32, mut ready: ReadyMessage, director: &mut dyn Director) {
+        let Some(session) = self.sessions.get_mut(number as usize) else { return };
+        if session.ready.is_some() {
+            return self.incomplete("a pytest collected its tests twice".to_owned());
+        }
+        let (found, announced) = (session.names.len(), ready.total as usize);
+        if found != announced {
+            // Tests are known by number: with a name too few or too many, a failure
+            // could be taken for another test's.
+            let total = announced.min(found + MOST_UNNAMED).min(MOST_TESTS);
+            session.names = (0..total).map(|test| format!("unknown::test number {test}")).collect();
+        }
+        session.done = vec![false; session.names.len()];
+        ready.named.append(&mut session.named);
+        let reason = ready.reason.take();
         session.ready = Some(ready);
         director.collected(number, &session.names);
-        if found != total {
-            self.incomplete(format!("pytest announced {total} tests and named {found}"));
+        if found != announced {
+            self.incomplete(format!("pytest announced {announced} tests and named {found}"));
         }
         if let Some(reason) = reason {
             self.notice(format!("tests run again in new processes instead of forks: {reason}"), false);
@@ -454,18 +513,34 @@ impl Supervisor {
 
     pub(crate) fn notice(&mut self, text: String, warning: bool) {
         if self.run.notices.len() < MOST_TEXTS {
-            self.run.notices.push(RunnerNotice { text, warning });
+            self.run.notices.push(RunnerNotice { text: cut(text), warning });
         }
     }
 
-    /// Something besides the tests failed.
-    fn broken(&mut self, text: String) {
+    /// Something besides the tests of a session failed.
+    fn broken(&mut self, number: u32, text: String) {
+        if let Some(session) = self.sessions.get_mut(number as usize) {
+            session.end.broken = true;
+        }
         self.run.broken = true;
         self.notice(text, true);
     }
 
+    /// What a process said cannot be understood.
+    fn unreadable(&mut self, place: usize, reason: &str, now: Now) {
+        let peer = &mut self.peers[place];
+        peer.unreadable.get_or_insert(now.instant);
+        let text = format!("a message of pytest could not be read: {reason}");
+        if peer.in_suite {
+            self.incomplete(text);
+        } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+            job.trouble.get_or_insert(text);
+        }
+    }
+
     /// The answer misses something, so it cannot be green.
     fn incomplete(&mut self, text: String) {
+        let text = cut(text);
         if self.run.incomplete.len() < MOST_TEXTS && !self.run.incomplete.contains(&text) {
             self.run.incomplete.push(text);
         }
@@ -575,7 +650,9 @@ impl Supervisor {
         if peer.in_suite {
             self.sessions[execution.test.session as usize].done[execution.test.number as usize] = true;
             director.ended(&execution);
-        } else if let Some(job) = self.jobs.get_mut(&peer.job) {
+        } else if let Some(job) = self.jobs.get_mut(&peer.job)
+            && job.executions.len() < MOST_TESTS
+        {
             job.executions.push(execution);
         }
     }
@@ -600,7 +677,8 @@ impl Supervisor {
     }
 
     /// Processes of whose end nobody tells us, and whose connection ended: look
-    /// whether they are alive.
+    /// whether they are alive. What tests left running may hold a connection open, so
+    /// once the command has ended, no pytest is taken for alive because of that.
     pub(crate) fn unwaited(&self) -> Vec<u32> {
         let lost = self.peers.iter().filter(|(_, peer)| peer.role == Role::Zygote && peer.settled);
         let zygotes_lost: HashSet<u32> = lost.map(|(_, peer)| peer.session).collect();
@@ -610,7 +688,10 @@ impl Supervisor {
             Role::Child => zygotes_lost.contains(&peer.session),
             Role::Fresh => false,
         };
-        let open = |peer: &Peer| peer.closed && peer.ended.is_none() && !peer.settled && is_unwaited(peer);
+        let is_suspect =
+            |peer: &Peer| peer.closed || (peer.role == Role::Main && self.command_status.is_some());
+        let open =
+            |peer: &Peer| is_suspect(peer) && peer.ended.is_none() && !peer.settled && is_unwaited(peer);
         self.peers.iter().filter(|(_, peer)| open(peer)).map(|(_, peer)| peer.pid).collect()
     }
 
@@ -625,23 +706,12 @@ impl Supervisor {
         let unwaited = self.unwaited();
         let places: Vec<usize> = self.peers.iter().map(|(place, _)| place).collect();
         for place in places {
-            let peer = &mut self.peers[place];
-            if peer.settled {
+            if self.peers[place].settled {
                 continue;
             }
-            let is_over = |next: &NextConnection| peer.closed || now.instant > next.since + LAST_WORDS;
-            if peer.next.as_ref().is_some_and(is_over)
-                && let Some(next) = peer.next.take()
-            {
-                self.effects.push(Effect::Close { connection: peer.connection });
-                (peer.connection, peer.closed) = (next.connection, false);
-                for message in next.held {
-                    self.heard(place, message, now, director);
-                }
-            }
+            self.change_connection(place, now, director);
             let peer = &mut self.peers[place];
-            if peer.closed && peer.ended.is_none() && unwaited.contains(&peer.pid) && gone.contains(&peer.pid)
-            {
+            if peer.ended.is_none() && unwaited.contains(&peer.pid) && gone.contains(&peer.pid) {
                 peer.ended = Some((None, now.instant));
             }
             if let Some((status, at)) = peer.ended
@@ -651,10 +721,10 @@ impl Supervisor {
                 self.settle(place, status, director);
                 continue;
             }
-            let overdue =
-                peer.current.as_ref().is_some_and(|test| now.instant > test.since + self.test_timeout);
-            if overdue && !peer.timed_out {
-                peer.timed_out = true;
+            let is_late = |since: Instant| now.instant > since + self.test_timeout;
+            let overdue = peer.current.as_ref().filter(|test| is_late(test.since)).map(|test| test.number);
+            if (overdue.is_some() || peer.unreadable.is_some_and(is_late)) && !peer.timed_out {
+                (peer.timed_out, peer.overdue) = (true, overdue);
                 if peer.role == Role::Main {
                     // It says where it hangs, where it can.
                     self.effects.push(Effect::Abort { pid: peer.pid });
@@ -676,10 +746,38 @@ impl Supervisor {
         Ok(())
     }
 
+    /// Turns to the next connection of a process once all is heard that it said on
+    /// the one before.
+    fn change_connection(&mut self, place: usize, now: Now, director: &mut dyn Director) {
+        let is_over = |peer: &Peer| {
+            peer.next.front().is_some_and(|next| {
+                peer.closed || now.instant > next.since + LAST_WORDS || next.held.len() > MOST_HELD
+            })
+        };
+        while is_over(&self.peers[place])
+            && let Some(next) = self.peers[place].next.pop_front()
+        {
+            let peer = &mut self.peers[place];
+            self.connections.remove(&peer.connection);
+            self.effects.push(Effect::Close { connection: peer.connection });
+            (peer.connection, peer.closed) = (next.connection, next.closed);
+            for message in next.held {
+                self.heard(place, message, now, director);
+            }
+        }
+    }
+
     /// A process ended and all it said is known: a test it was in the midst of
     /// took it along.
     fn settle(&mut self, place: usize, status: Option<ExitStatus>, director: &mut dyn Director) {
-        let timed_out = self.peers[place].timed_out;
+        let peer = &mut self.peers[place];
+        let timed_out = peer.timed_out;
+        if timed_out && peer.current.as_ref().is_some_and(|test| Some(test.number) != peer.overdue) {
+            // The one that took too long came to its end after all, and this one
+            // began before the process was ended: it has no part in it.
+            peer.current = None;
+        }
+        let had_test = peer.current.is_some();
         let (outcome, message) = if timed_out {
             (Outcome::TimedOut, format!("timed out after {:?}", self.test_timeout))
         } else {
@@ -699,27 +797,30 @@ impl Supervisor {
         let peer = &mut self.peers[place];
         peer.current = None;
         if peer.role == Role::Main {
-            let (number, bye) = (peer.session as usize, peer.bye);
-            self.main_ended(number, bye);
+            let (number, bye) = (peer.session, peer.bye);
+            self.main_ended(number, bye, had_test || timed_out);
         }
     }
 
     /// A session is over. A pytest that printed its version and the like never
     /// collects; one that could not even start must not go unnoticed.
-    fn main_ended(&mut self, number: usize, bye: bool) {
-        let Some(session) = self.sessions.get_mut(number) else { return };
+    fn main_ended(&mut self, number: u32, bye: bool, by_a_test: bool) {
+        let Some(session) = self.sessions.get_mut(number as usize) else { return };
         session.end.died = !bye;
         session.waits = false;
         let failed = session.end.status.is_some_and(|status| status != 0);
         if session.ready.is_none() && (!bye || failed) && self.run.collect_errors.is_empty() {
             self.incomplete("a pytest ended before it had collected its tests".to_owned());
+        } else if session.ready.is_some() && !bye && !by_a_test && self.stop.is_none() {
+            // No verdict on a test can answer for that.
+            self.broken(number, "a pytest died while it ran no test".to_owned());
         }
     }
 
     /// The first signal is passed on to the suite, so that pytest can say what
     /// it has; the second ends everything, and so does the end of our guard.
-    fn asked_to_stop(&mut self, signal: i32, now: Now) -> Result<(), RunnerError> {
-        if self.stop.is_some() || self.command_status.is_some() || crate::guard::is_abandoned() {
+    fn asked_to_stop(&mut self, signal: i32, at_once: bool, now: Now) -> Result<(), RunnerError> {
+        if self.stop.is_some() || self.command_status.is_some() || at_once {
             return Err(RunnerError::Interrupted { signal });
         }
         let passed_on = if signal == libc::SIGINT { signal } else { libc::SIGTERM };
@@ -735,8 +836,8 @@ impl Supervisor {
     /// Forgets a process that has ended.
     pub(crate) fn forget(&mut self, place: usize) {
         let Some(peer) = self.peers.try_remove(place) else { return };
-        for connection in [Some(peer.connection), peer.next.map(|next| next.connection)].into_iter().flatten()
-        {
+        let next = peer.next.iter().map(|next| next.connection);
+        for connection in std::iter::once(peer.connection).chain(next) {
             self.connections.remove(&connection);
             self.effects.push(Effect::Close { connection });
         }
@@ -761,13 +862,14 @@ impl Supervisor {
 
     /// What only jobs and zygotes say.
     fn heard_of_job(&mut self, place: usize, message: ToHost, now: Now) {
+        let is_zygote = self.peers[place].role == Role::Zygote;
         match message {
-            ToHost::Forked { job, pid } => {
+            ToHost::Forked { job, pid } if is_zygote => {
                 if let Some(state) = self.jobs.get_mut(&job) {
                     state.pid = Some(pid);
                 }
             }
-            ToHost::Exited { job, status, wall_ns, cpu_ns, error } => {
+            ToHost::Exited { job, status, wall_ns, cpu_ns, error } if is_zygote => {
                 let status = status.map(ExitStatus::from_raw);
                 if let Some(state) = self.jobs.get_mut(&job) {
                     let (wall, cpu) = (Duration::from_nanos(wall_ns), Duration::from_nanos(cpu_ns));
@@ -828,6 +930,12 @@ impl Supervisor {
     }
 }
 
+/// The beginning of a text, so that nobody fills our memory with one.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(TEXT_LIMIT));
+    text
+}
+
 fn signal_name(signal: i32) -> String {
     let name = match signal {
         libc::SIGABRT => "SIGABRT",
@@ -844,3 +952,6 @@ fn signal_name(signal: i32) -> String {
     };
     name.to_owned()
 }
+
+#[cfg(test)]
+mod tests;

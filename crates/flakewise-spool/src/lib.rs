@@ -192,6 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_run_says_of_roots_and_packages_comes_back() {
+        let folder = tempfile::tempdir().expect("made");
+        let spool = Spool::new(folder.path());
+        let told = BatchBuilder::new("r1", "c1", 0).rootdir("svc-a").rootdir("").attempt("test_a", Passed);
+        let told = told.run(|run| run.packages = Some("httpx==0.28.1".into())).build();
+        let path = spool.put("acme/shop", &told).expect("kept");
+        let back = spool.read(&path).expect("readable").batch;
+        assert_eq!(back, told);
+        assert_eq!(back.run.roots.as_ref().map(std::collections::BTreeSet::len), Some(2));
+    }
+
+    #[test]
     fn a_batch_without_verdicts_is_written_as_before_there_were_any() {
         let folder = tempfile::tempdir().expect("made");
         let path = Spool::new(folder.path()).put("acme/shop", &batch()).expect("kept");

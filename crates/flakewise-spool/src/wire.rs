@@ -5,6 +5,7 @@
 //! A reader accepts any format up to its own. Fields may be added without
 //! raising the number; unknown ones are ignored.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,10 @@ struct RunLine {
     provider: Option<String>,
     url: Option<String>,
     started_us: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    roots: Option<BTreeSet<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packages: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -101,6 +106,8 @@ pub(crate) fn write(out: &mut impl Write, project: &str, batch: &Batch) -> std::
             provider: run.provider.clone(),
             url: run.url.clone(),
             started_us: run.started.timestamp_micros(),
+            roots: run.roots.clone(),
+            packages: run.packages.as_deref().map(str::to_owned),
         },
     };
     line(out, &header)?;
@@ -235,6 +242,8 @@ fn run(line: RunLine) -> Result<Run, String> {
         provider: line.provider,
         url: line.url,
         started: time(line.started_us)?,
+        roots: line.roots,
+        packages: line.packages.map(Arc::from),
     })
 }
 

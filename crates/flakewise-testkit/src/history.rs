@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flakewise_model::{
-    Attempt, Batch, Failure, FindingId, FindingKind, Outcome, Phase, Probability, ReportBatch, ReportId, Run,
-    RunId, StoredVerdict, TestId, Timestamp, Variant,
+    Attempt, Batch, Failure, FindingId, Outcome, Phase, Probability, ReportBatch, ReportId, Run, RunId,
+    StoredVerdict, TestId, Timestamp, Variant,
 };
 
 /// A point in time: midnight of 1 November 2026 plus so many hours.
@@ -18,9 +18,16 @@ pub fn test_id(name: &str) -> TestId {
     TestId::builder("pytest", "tests/test_it.py").finish(name, None)
 }
 
+/// The id of a test of this name in a folder of the repository, as
+/// [`BatchBuilder::rootdir`] makes it.
+pub fn test_id_in(folder: &str, name: &str) -> TestId {
+    test_id(name).inside(folder)
+}
+
 /// Builds a batch with one report.
 pub struct BatchBuilder {
     run: Run,
+    rootdir: String,
     attempts: Vec<(TestId, Option<Phase>, Outcome, Option<Failure>)>,
     verdicts: Vec<StoredVerdict>,
 }
@@ -37,14 +44,24 @@ impl BatchBuilder {
             provider: None,
             url: None,
             started: at(hours),
+            roots: None,
+            packages: None,
         };
-        Self { run, attempts: Vec::new(), verdicts: Vec::new() }
+        Self { run, rootdir: String::new(), attempts: Vec::new(), verdicts: Vec::new() }
     }
 
     /// Changes what is known of the run.
     #[must_use]
     pub fn run(mut self, change: impl FnOnce(&mut Run)) -> Self {
         change(&mut self.run);
+        self
+    }
+
+    /// Tests added from here on are told from this folder of the repository.
+    #[must_use]
+    pub fn rootdir(mut self, folder: &str) -> Self {
+        folder.clone_into(&mut self.rootdir);
+        self.run.roots.get_or_insert_default().insert(folder.to_owned());
         self
     }
 
@@ -68,7 +85,7 @@ impl BatchBuilder {
                 "tests/test_it.py:3: AssertionError",
             )
         });
-        self.attempts.push((test_id(test), phase, outcome, failure));
+        self.attempts.push((test_id_in(&self.rootdir, test), phase, outcome, failure));
         self
     }
 
@@ -77,7 +94,7 @@ impl BatchBuilder {
     pub fn verdict(mut self, test: &str, conclusion: &str, detail: Option<&str>, probability: f64) -> Self {
         let test = test_id(test);
         self.verdicts.push(StoredVerdict {
-            finding: FindingId::of(FindingKind::FailedInRun, &test),
+            finding: FindingId::of(&test),
             test,
             conclusion: conclusion.to_owned(),
             detail: detail.map(str::to_owned),

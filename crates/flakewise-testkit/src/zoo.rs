@@ -145,13 +145,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn commit(dir: &Path, message: &str) -> String {
+pub(crate) fn commit(dir: &Path, message: &str) -> String {
     git(dir, &["add", "--all"]);
     git(dir, &["commit", "--quiet", "--message", message]);
     git(dir, &["rev-parse", "HEAD"]).trim().to_owned()
 }
 
-fn git(dir: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, arguments: &[&str]) -> String {
     const DATE: &str = "2026-11-01T00:00:00Z";
     let mut command = Command::new("git");
     // A test may itself be run by a hook of git, which sets these.

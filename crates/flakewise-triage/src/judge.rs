@@ -37,6 +37,12 @@ const PRIOR_KNOWN: [f64; 3] = [0.86, 0.10, 0.04];
 /// The failure rate of a flaky test that has just failed once: Beta(0.3, 3), as
 /// in `flakewise-history`, given one failure.
 const RATE: (f64, f64) = (1.3, 3.0);
+/// The same before it failed.
+const NEW_RATE: (f64, f64) = (0.3, 3.0);
+/// The share of tests that are flaky, whatever else happens to them.
+const OLD_FLAKE: f64 = 0.03;
+/// The share of tests that fail because of their environment and did so before.
+const BROKEN_FOR_LONG: f64 = 0.3;
 /// How likely what was seen of a test's dependencies is, if the change broke it and
 /// if it did not: it executes the change, it loads changed files and runs none of
 /// what changed in them, it depends on none of them.
@@ -51,6 +57,8 @@ const ENVIRONMENT_PASSES: f64 = 0.05;
 const ENVIRONMENT_PASSED: f64 = 0.7;
 /// From these odds on, a test fails more often than before.
 const MORE_OFTEN: f64 = 19.0;
+/// The same for a test that executes the change: there is a reason why it might.
+const MORE_OFTEN_BY_CHANGE: f64 = 3.0;
 /// From this probability on, what a test depends on when it runs alone says nothing
 /// about why it failed in the suite.
 const BY_OTHER_TESTS: f64 = 0.1;
@@ -158,12 +166,13 @@ impl Facts<'_> {
     /// Failures and passes here beside those before the change, if it fails more
     /// often now.
     pub(crate) fn fails_more_often(&self) -> Option<((u32, u32), (u64, u64))> {
+        let odds = if self.executes_change() { MORE_OFTEN_BY_CHANGE } else { MORE_OFTEN };
         let (here, mut before) = (self.trials.tally(), self.whole_runs_before());
         // What the history has of the base is among the whole runs already.
         if let Some(base) = self.base.filter(|base| base.source == BaseSource::Run) {
             before = (before.0 + u64::from(base.failed), before.1 + u64::from(base.passed));
         }
-        (before.0 + before.1 > 0 && odds_of_more(here, before) >= MORE_OFTEN).then_some((here, before))
+        (before.0 + before.1 > 0 && odds_of_more(here, before) >= odds).then_some((here, before))
     }
 
     /// Whether it failed here in more than one way. What is known of the first way
@@ -333,8 +342,18 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
     let failures = facts.executions.iter().filter(|execution| execution.outcome.is_failure()).count();
     let again = u32::try_from(failures.saturating_sub(1)).unwrap_or(u32::MAX);
     let (passed, failed) = facts.base.map_or((0, 0), |base| (base.passed, base.failed));
-    let known = facts.past.is_some_and(|past| past.mixed > 0) || facts.is_known();
+    let before = facts.whole_runs_before();
+    let has_history = before.0 + before.1 > 0;
+    let (passed, failed) = match facts.base {
+        // It is among the whole runs already.
+        Some(base) if base.source == BaseSource::History && has_history => (0, 0),
+        _ => (passed, failed),
+    };
+    let (failed, passed) = scaled(failed.into(), passed.into());
+    let known = !has_history && (facts.past.is_some_and(|past| past.mixed > 0) || facts.is_known());
     let prior = if known { PRIOR_KNOWN } else { PRIOR };
+    let (failed_before, passed_before) = scaled(before.0, before.1);
+    let (broken_before, other_before) = before_if_not_flaky(failed_before, passed_before);
     let (if_broken, if_not) = match facts.meeting {
         _ if facts.nothing_changed() => (0.0, 1.0),
         Some(Meeting::Disjoint { .. }) => DISJOINT,
@@ -348,17 +367,44 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
         Some(BaseSource::History) | None => ENVIRONMENT_PASSED,
     };
     // The same environment answers all passes of the history alike.
-    let environment = if passed == 0 { 1.0 } else { passes };
-    let flaky = if passed > 0 && failed > 0 {
-        expected((RATE.0 + f64::from(failed), RATE.1 + f64::from(passed)), again, 0)
+    // A test that passes and fails there is flaky, whatever else happened to it.
+    let mixed = OLD_FLAKE * expected(NEW_RATE, failed, passed);
+    let is_mixed = passed > 0 && failed > 0;
+    let environment = if is_mixed {
+        mixed
+    } else if passed > 0 {
+        passes
     } else {
-        expected(RATE, again.saturating_add(failed), passed)
+        1.0
     };
+    let regression = if is_mixed { mixed } else { REGRESSION_AT_BASE.powi(count(failed.min(3))) };
+    let flaky = expected(RATE, again.saturating_add(failed) + failed_before, passed + passed_before);
     normalised([
         prior[0] * flaky * if_not,
-        prior[1] * REGRESSION_AT_BASE.powi(count(failed.min(3))) * if_broken,
-        prior[2] * environment * if_not,
+        prior[1] * regression * broken_before * if_broken,
+        prior[2] * environment * other_before * if_not,
     ])
+}
+
+/// How likely whole runs without the change are to have failed and passed this often,
+/// if the change broke the test, and if something besides the change did.
+fn before_if_not_flaky(failed: u32, passed: u32) -> (f64, f64) {
+    let old_flake = OLD_FLAKE * expected(NEW_RATE, failed, passed);
+    match (failed, passed) {
+        (0, 0) => (1.0, 1.0),
+        (0, _) => (1.0 - OLD_FLAKE + old_flake, 1.0 - BROKEN_FOR_LONG),
+        (_, 0) => (old_flake, BROKEN_FOR_LONG),
+        _ => (old_flake, old_flake),
+    }
+}
+
+/// Failures and passes in the same proportion, and no more of them than say
+/// something.
+fn scaled(failed: u64, passed: u64) -> (u32, u32) {
+    const MOST: u64 = 200;
+    let total = (failed + passed).max(MOST);
+    let share = |count: u64| u32::try_from((count * MOST).div_ceil(total)).unwrap_or(u32::MAX);
+    (share(failed), share(passed))
 }
 
 fn normalised(weights: [f64; 3]) -> [f64; 3] {

@@ -31,6 +31,8 @@ pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use flakewise_runner::Versions;
 pub use policy::Tolerance;
+#[doc(hidden)]
+pub mod simulate;
 pub use reproduce::{Trial, try_lines};
-pub use triage::{Context, Memory, NoMemory, Past, Progress, SeenOn, TriageSettings, Triaged, triage};
+pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, triage};
 pub use watch::meetings;

@@ -115,7 +115,7 @@ mod tests {
     use std::sync::Arc;
 
     use flakewise_model::{
-        Attempt, FindingId, FindingKind, FlakyKind, Phase, Probability, Run, RunId, TestId, Timestamp, Touch,
+        Attempt, FindingId, FlakyKind, Phase, Probability, Run, RunId, SeenOn, TestId, Timestamp, Touch,
         Variant,
     };
     use flakewise_runner::SessionEnd;
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::judge::BaseFacts;
     use crate::testing::{Case, case, execution, of_kind, seen_on, touches, unknown};
-    use crate::{Meeting, Past, SeenOn};
+    use crate::{Meeting, Past};
 
     fn refused(policy: Tolerance, case: &Case) -> Option<Refusal> {
         let verdict = case.judge();
@@ -422,6 +422,8 @@ mod tests {
             provider: None,
             url: None,
             started: Timestamp::default(),
+            packages: None,
+            roots: None,
         });
         let attempt = Attempt {
             test: test.clone(),
@@ -436,7 +438,7 @@ mod tests {
             failure: None,
         };
         TestFailure {
-            id: FindingId::of(FindingKind::FailedInRun, &test),
+            id: FindingId::of(&test),
             test,
             name: "test_a.py::test_a".to_owned(),
             place: None,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use flakewise_model::{
     Blame, FindingId, FlakyKind, Outcome, Phase, PlainCommand, Reproduction, RunReport, Tally, shell_word,
 };
-use flakewise_runner::{Execution, LineEnd, OrderPlugins, SessionFacts, Typed, run_line};
+use flakewise_runner::{Execution, LineEnd, OrderPlugins, SessionFacts, Typed, run_line, scratch_folder};
 
 /// The fewest and the most runs of a loop. It ends with the first failure, so many
 /// cost little where a test fails often.
@@ -167,7 +167,7 @@ enum Tried {
 }
 
 fn try_line(line: &str, trial: &Trial, limit: Duration) -> Tried {
-    let Ok(folder) = tempfile::tempdir() else { return Tried::Ended(None) };
+    let Ok(folder) = scratch_folder() else { return Tried::Ended(None) };
     let report = folder.path().join("report.xml");
     match run_line(line, &surroundings(folder.path(), &report, trial.options), limit) {
         LineEnd::Ended(status) => {
@@ -220,7 +220,7 @@ fn name_of(attributes: &str) -> Option<&str> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use flakewise_model::{FindingKind, TestId};
+    use flakewise_model::TestId;
 
     use super::*;
     use crate::testing::execution;
@@ -249,8 +249,7 @@ mod tests {
         let typed = Typed { words, folder: "/shop".into(), variables: BTreeMap::new() };
         let executions: Vec<Execution> =
             ended.iter().map(|(phase, outcome)| execution(0, *phase, *outcome)).collect();
-        let finding =
-            FindingId::of(FindingKind::FailedInRun, &TestId::builder("pytest", "a.py").finish("t", None));
+        let finding = FindingId::of(&TestId::builder("pytest", "a.py").finish("t", None));
         let (reproduction, trial) =
             reproduction(&facts, &typed, finding, "a.py::t", manner, &executions, Duration::from_secs(2));
         assert_eq!(reproduction.tried, None);

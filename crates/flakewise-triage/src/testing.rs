@@ -1,14 +1,14 @@
 //! Executions and all there is to know about a failing test in one line, for tests.
 
 use flakewise_model::{
-    BaseSource, Blame, Failure, FailureVerdict, Outcome, Phase, Timestamp, Touch, TouchedFile,
+    BaseSource, Blame, Failure, FailureVerdict, Outcome, Phase, SeenOn, Timestamp, Touch, TouchedFile,
 };
 use flakewise_runner::{Execution, TestKey};
 use proptest::prelude::*;
 
 use crate::judge::{BaseFacts, ChangeFacts, Facts, judge};
 use crate::kind::{Condition, Trials};
-use crate::{Meeting, Past, SeenOn};
+use crate::{Meeting, Past};
 
 /// An execution in the process its phase runs in.
 pub(crate) fn execution(number: u32, phase: Phase, outcome: Outcome) -> Execution {
@@ -46,7 +46,14 @@ pub(crate) fn of_kind(kind: &str, execution: Execution) -> Execution {
 /// What a commit without the change showed: the same failures, first attempts that
 /// passed, and that failed.
 pub(crate) fn seen_on(commit: &str, alike: u64, first_passed: u64, first_failed: u64) -> SeenOn {
-    SeenOn { commit: commit.to_owned(), branches: Vec::new(), alike, first_passed, first_failed }
+    SeenOn {
+        commit: commit.to_owned(),
+        branches: Vec::new(),
+        alike,
+        first_passed,
+        first_failed,
+        last_seen: Timestamp::default(),
+    }
 }
 
 pub(crate) fn touches(touch: Touch) -> Meeting {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use flakewise_model::{
-    Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, FindingKind, Fingerprint,
-    Incident, Notice, Outcome, Phase, Refusal, Reproduction, Run, RunReport, TestFailure, TestId,
+    Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, Fingerprint, Incident,
+    Notice, Outcome, Phase, Refusal, Reproduction, Run, RunReport, SeenOn, TestFailure, TestId,
 };
 use flakewise_runner::{
     Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Typed, Versions,
@@ -77,24 +77,6 @@ pub struct Past {
     /// `httpx 0.27.0 → 0.28.1`.
     pub installed_since: Vec<String>,
 }
-
-// STUB-BEGIN
-/// What a clean commit showed of a test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenOn {
-    /// The commit.
-    pub commit: String,
-    /// Branches.
-    pub branches: Vec<String>,
-    /// Same failures.
-    pub alike: u64,
-    /// First attempts that passed.
-    pub first_passed: u64,
-    /// First attempts that failed.
-    pub first_failed: u64,
-}
-
-// STUB-END
 
 /// What is remembered of earlier runs.
 pub trait Memory {
@@ -857,7 +839,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         let executions = &self.ladder.failing()[&test];
         let id = self.suite.test_id(test);
         TestFailure {
-            id: FindingId::of(FindingKind::FailedInRun, &id),
+            id: FindingId::of(&id),
             name: self.suite.name(test).to_owned(),
             place: executions.iter().find_map(|one| one.place.as_ref()).map(|place| self.in_project(place)),
             reproduce: Reproduction::default(),

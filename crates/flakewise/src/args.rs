@@ -191,11 +191,6 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = "Ladder")]
     pub(crate) seed: Option<u64>,
 
-    /// Spend at most this time on running `reproduce:` commands before they are printed; 0 for never
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration_or_zero,
-        help_heading = "Output")]
-    pub(crate) reproduce_budget: Duration,
-
     #[command(flatten)]
     pub(crate) store: StoreArguments,
 
@@ -217,6 +212,11 @@ pub(crate) struct RunArguments {
     /// How to print the verdicts; unless as text, your command prints to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
     pub(crate) format: RunFormat,
+
+    /// Spend at most this time on running `reproduce:` commands before they are printed; 0 for never
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration_or_zero,
+        help_heading = "Output")]
+    pub(crate) reproduce_budget: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -357,6 +357,10 @@ pub(crate) struct SearchArguments {
     /// The command that runs the tests, after `--`
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
+
+    /// Stop after this time, counted from when the tests are collected
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub(crate) budget: Duration,
 
     /// Forks to run side by side; as many as there are cores by default
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

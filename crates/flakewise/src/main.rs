@@ -7,6 +7,7 @@ mod delivery;
 mod error;
 mod exit_code;
 mod find_reports;
+mod identity;
 mod printer;
 mod repository;
 

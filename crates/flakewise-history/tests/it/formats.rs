@@ -10,7 +10,7 @@ use flakewise_testkit::{BatchBuilder, test_id};
 use crate::{count, open, scratch};
 
 /// Copies a frozen store, so that it stays as it is.
-fn thawed(name: &str) -> tempfile::TempDir {
+pub(crate) fn thawed(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("made");
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name), folder.path());
     folder
@@ -105,6 +105,32 @@ fn format_1_with_verdicts_is_read_and_appended_to() {
         BatchBuilder::new("j2", "j2", 1).attempt("test_x", Failed).verdict("test_x", "flaky", None, 0.9);
     assert_eq!(history.append(&[more.build()]).expect("written").verdicts_added, 1);
     assert_eq!(count(&history, "SELECT count(*) FROM verdicts"), 3);
+}
+
+/// What the frozen store `format-1-rootdir` holds: a history from before ids had
+/// the path of the rootdir in front, of a repository with several services.
+fn before_rootdirs() -> Vec<flakewise_model::Batch> {
+    (0..4)
+        .map(|number| {
+            let mixed = if number == 1 { Failed } else { Passed };
+            BatchBuilder::new(&format!("old{number}"), &format!("c{}", number / 2), 12 * number)
+                .bystanders(10)
+                .attempt("test_moved", mixed)
+                .attempt("test_shared", mixed)
+                .build()
+        })
+        .collect()
+}
+
+#[test]
+fn format_1_from_before_rootdirs_were_part_of_ids_is_read() {
+    freeze("format-1-rootdir", &before_rootdirs());
+    let folder = thawed("format-1-rootdir");
+    let history = open(&folder);
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!((report.runs, report.attempts, report.findings.len()), (4, 48, 2));
+    let again = history.append(&before_rootdirs()).expect("written");
+    assert_eq!((again.reports_added, again.reports_known), (0, 4), "ids of reports have not changed");
 }
 
 #[test]

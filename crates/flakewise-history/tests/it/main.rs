@@ -1,5 +1,6 @@
 //! The history as its users see it, on real tables in scratch folders.
 
+mod aliases;
 mod append;
 mod formats;
 mod maintain;

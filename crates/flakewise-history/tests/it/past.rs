@@ -1,5 +1,7 @@
 use flakewise_model::Outcome::{Failed, Passed, Skipped};
-use flakewise_model::{Batch, Fingerprint, OutcomesAt, PastFailures, PastRuns, Phase, Tally, Variant};
+use flakewise_model::{
+    Batch, Fingerprint, OutcomesAt, PastFailures, PastRuns, Phase, SeenOn, Tally, Variant,
+};
 use flakewise_testkit::{BatchBuilder, at, test_id};
 
 use crate::scratch;
@@ -21,6 +23,9 @@ fn without_a_history_nothing_is_known() {
     assert_eq!(past.expect("no error"), [PastFailures::none(test_id("test_x"))]);
     let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", None);
     assert_eq!(outcomes.expect("no error"), [OutcomesAt::none(test_id("test_x"))]);
+    assert_eq!(history.seen_on(&[(test_id("test_x"), None)]).expect("no error"), [[]]);
+    assert_eq!(history.passed_runs(&[test_id("test_x")], None, 1).expect("no error"), [[]]);
+    assert_eq!(history.packages_at("c1", None).expect("no error"), None);
     assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 0, "asking makes nothing");
 }
 
@@ -136,6 +141,111 @@ fn a_try_at_the_base_counts_for_the_base() {
     };
     assert_eq!(outcomes("base"), (1, 0, Some(at(0))));
     assert_eq!(outcomes("head"), (0, 1, Some(at(0))));
+}
+
+#[test]
+fn failures_alike_are_told_by_commit_with_how_first_attempts_ended() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, commit: &str, hours, outcomes: &[_], fingerprint: &str| {
+        let batch = BatchBuilder::new(name, commit, hours).bystanders(10);
+        let batch = outcomes.iter().fold(batch, |batch, outcome| batch.attempt("test_x", *outcome));
+        marked(batch.build(), fingerprint)
+    };
+    let dirty = BatchBuilder::new("r0", "c0", 9).run(|run| run.dirty = true).attempt("test_x", Failed);
+    let feature = BatchBuilder::new("r6", "c3", 6).run(|run| run.branch = Some("feature".to_owned()));
+    let base = BatchBuilder::new("r7/base", "c1", 7).run(|run| run.branch = None);
+    let batches = [
+        marked(dirty.build(), "alike"),
+        run("r1", "c1", 1, &[Passed], ""),
+        run("r2", "c2", 2, &[Failed, Failed, Passed], "alike"),
+        run("r3", "c3", 3, &[Failed, Passed], "other"),
+        run("r4", "c4", 4, &[Skipped], ""),
+        feature.bystanders(10).attempt("test_x", Passed).build(),
+        marked(base.phase(Phase::Base, "test_x", Failed).build(), "alike"),
+    ];
+    history.append(&batches).expect("written");
+    let alike = |text: &str| Some(Fingerprint::from_text(text));
+    let ask = [
+        (test_id("test_x"), alike("alike")),
+        (test_id("test_unknown"), None),
+        (test_id("test_x"), alike("other")),
+    ];
+    let on = |commit: &str, branches: &[&str], alike, first_passed, first_failed, hours| SeenOn {
+        commit: commit.to_owned(),
+        branches: branches.iter().map(|&branch| branch.to_owned()).collect(),
+        alike,
+        first_passed,
+        first_failed,
+        last_seen: at(hours),
+    };
+    let seen = history.seen_on(&ask).expect("readable");
+    let expected = [
+        on("c1", &["main"], 1, 1, 0, 7),
+        on("c3", &["feature", "main"], 0, 1, 1, 6),
+        on("c2", &["main"], 2, 0, 1, 2),
+    ];
+    assert_eq!(seen[0], expected);
+    assert_eq!(seen[1], []);
+    let others: Vec<_> = seen[2].iter().map(|on| (on.commit.as_str(), on.alike)).collect();
+    assert_eq!(others, [("c1", 0), ("c3", 1), ("c2", 0)]);
+}
+
+#[test]
+fn of_many_commits_the_newest_are_told_and_older_ones_only_with_failures_alike() {
+    let (_folder, history) = scratch();
+    let batches: Vec<_> = (0..300)
+        .map(|number| {
+            let outcome = if number % 3 == 0 { Failed } else { Passed };
+            let batch = BatchBuilder::new(&format!("r{number}"), &format!("c{number}"), number);
+            marked(batch.attempt("test_x", outcome).build(), "alike")
+        })
+        .collect();
+    history.append(&batches).expect("written");
+    let ask = [(test_id("test_x"), Some(Fingerprint::from_text("alike")))];
+    let seen = history.seen_on(&ask).expect("readable").remove(0);
+    assert_eq!(seen.len(), SeenOn::RECENT, "the newest fifty failures are among the newest commits");
+    assert!(seen.is_sorted_by(|newer, older| newer.last_seen > older.last_seen));
+    let rare: Vec<_> = (0..10)
+        .map(|number| {
+            let batch = BatchBuilder::new(&format!("old{number}"), &format!("old{number}"), number - 20);
+            marked(batch.attempt("test_x", Failed).build(), "rare")
+        })
+        .collect();
+    history.append(&rare).expect("written");
+    let ask = [(test_id("test_x"), Some(Fingerprint::from_text("rare")))];
+    let seen = history.seen_on(&ask).expect("readable").remove(0);
+    assert_eq!(seen.len(), SeenOn::RECENT + 10);
+    assert!(seen[SeenOn::RECENT..].iter().all(|on| on.alike == 1));
+}
+
+#[test]
+fn what_was_installed_when_a_test_passed_is_known() {
+    let (_folder, history) = scratch();
+    let run = |name: &str, commit: &str, hours, outcome, packages: Option<&str>| {
+        let batch = BatchBuilder::new(name, commit, hours).bystanders(10).attempt("test_x", outcome);
+        batch.run(|run| run.packages = packages.map(Into::into))
+    };
+    let batches = [
+        run("r1", "c1", 1, Passed, Some("httpx==0.27.0")).build(),
+        run("r2", "c2", 2, Passed, None).build(),
+        run("r3", "c2", 3, Passed, Some("httpx==0.27.2")).build(),
+        run("r4", "c2", 4, Failed, Some("httpx==0.28.1")).build(),
+        run("r5", "c3", 5, Passed, Some("httpx==0.28.0")).run(|run| run.dirty = true).build(),
+    ];
+    history.append(&batches).expect("written");
+    let tests = [test_id("test_unknown"), test_id("test_x")];
+    let variant = Variant::default().with("os", "linux");
+    let runs = history.passed_runs(&tests, Some(&variant), 5).expect("readable");
+    let told: Vec<_> =
+        runs[1].iter().map(|run| (run.run.as_str(), run.commit.as_str(), &*run.packages, run.at)).collect();
+    assert_eq!(told, [("r3", "c2", "httpx==0.27.2", at(3)), ("r1", "c1", "httpx==0.27.0", at(1))]);
+    assert_eq!(runs[0], []);
+    assert_eq!(history.passed_runs(&tests, None, 1).expect("readable")[1].len(), 1);
+    let other = Variant::default().with("os", "windows");
+    assert_eq!(history.passed_runs(&tests, Some(&other), 5).expect("readable")[1], []);
+    let installed = |commit: &str| history.packages_at(commit, Some(&variant)).expect("readable");
+    assert_eq!(installed("c2").as_deref(), Some("httpx==0.28.1"));
+    assert_eq!(installed("c3"), None, "a modified work tree does not say what the commit does");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 use flakewise_history::ReportOptions;
 use flakewise_model::Outcome::{Failed, Passed, Skipped};
 use flakewise_model::{Conclusion, Phase};
-use flakewise_testkit::{BatchBuilder, at};
+use flakewise_testkit::{BatchBuilder, at, test_id};
 
-use crate::scratch;
+use crate::{count, scratch};
 
 #[test]
 fn passed_and_failed_on_one_commit_is_flaky_and_broken_is_not() {
@@ -89,18 +89,57 @@ fn a_pass_at_the_base_is_no_proof_and_makes_no_ups_and_downs() {
 }
 
 #[test]
-fn both_outcomes_at_the_base_are_proof_and_the_try_disturbed_nobody() {
+fn a_failure_at_the_base_alone_is_no_proof() {
     let (_folder, history) = scratch();
     let main = BatchBuilder::new("r1", "base", 0).bystanders(10).attempt("test_x", Passed).build();
     let head = BatchBuilder::new("r2", "head", 1).bystanders(10).attempt("test_x", Failed).build();
     let base = BatchBuilder::new("r2/base", "base", 1).phase(Phase::Base, "test_x", Failed).build();
     history.append(&[main, head, base]).expect("written");
     let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!((report.findings, report.others_failing), (Vec::new(), 1));
+    assert_eq!(count(&history, "SELECT count(*) FROM mixed"), 0);
+    let past = history.failures_elsewhere(&[(test_id("test_x"), None)], None).expect("readable");
+    assert_eq!((past[0].failures, past[0].mixed_revisions), (2, 0));
+}
+
+#[test]
+fn a_failure_at_the_base_that_was_seen_there_otherwise_counts_and_disturbed_nobody() {
+    let (_folder, history) = scratch();
+    let main = BatchBuilder::new("r1", "base", 0).bystanders(10);
+    let main = main.attempt("test_x", Failed).attempt("test_x", Passed).build();
+    let base = BatchBuilder::new("r2/base", "base", 1).phase(Phase::Base, "test_x", Failed).build();
+    history.append(&[main, base]).expect("written");
+    assert_eq!(count(&history, "SELECT failed FROM mixed"), 2);
+    let past = history.failures_elsewhere(&[(test_id("test_x"), None)], None).expect("readable");
+    assert_eq!((past[0].failures, past[0].mixed_revisions), (2, 1));
+    let report = history.report(&ReportOptions::default()).expect("readable");
     let [finding] = report.findings.as_slice() else { panic!("one finding: {report:?}") };
     assert_eq!(finding.verdict.conclusion, Conclusion::Flaky);
-    assert_eq!((finding.rate.failures, finding.rate.attempts), (2, 3));
+    assert_eq!((finding.rate.failures, finding.rate.attempts), (1, 1));
+    assert_eq!((finding.reruns.failures, finding.reruns.attempts), (0, 1));
     assert_eq!(finding.cost.runs_disturbed, 1);
-    assert_eq!(finding.cost.time_lost, std::time::Duration::from_millis(500));
+    assert_eq!(finding.cost.time_lost, std::time::Duration::from_millis(750));
+}
+
+#[test]
+fn rates_are_of_first_attempts() {
+    let (_folder, history) = scratch();
+    let mut batches = Vec::new();
+    for number in 0..10 {
+        let batch = BatchBuilder::new(&format!("r{number}"), &format!("c{number}"), number).bystanders(10);
+        batches.push(if number < 2 {
+            let batch = batch.attempt("test_x", Failed).phase(Phase::Rerun, "test_x", Failed);
+            let batch = batch.phase(Phase::Postpone, "test_x", Failed).phase(Phase::Fork, "test_x", Passed);
+            batch.build()
+        } else {
+            batch.attempt("test_x", Passed).build()
+        });
+    }
+    history.append(&batches).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    let [finding] = report.findings.as_slice() else { panic!("one finding: {report:?}") };
+    assert_eq!((finding.rate.failures, finding.rate.attempts), (2, 10));
+    assert_eq!((finding.reruns.failures, finding.reruns.attempts), (4, 6));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use flakewise_history::{Matches, ReportOptions};
 use flakewise_model::Outcome::{Failed, Passed};
-use flakewise_model::{FindingId, FindingKind, Phase};
+use flakewise_model::{FindingId, Phase};
 use flakewise_testkit::BatchBuilder;
 
 use crate::scratch;
@@ -25,7 +25,7 @@ fn show_and_report_agree() {
     };
     assert!(matches!(history.show(finding.id.as_str(), 10), Ok(Matches::One(found)) if found == shown));
     assert_eq!(shown.verdict, finding.verdict);
-    assert_eq!(shown.rate, finding.rate);
+    assert_eq!((shown.rate, shown.reruns), (finding.rate, finding.reruns));
     assert_eq!(shown.cost, finding.cost);
     assert_eq!(shown.failures, finding.failures);
     assert_eq!(shown.attempts, 30);
@@ -50,7 +50,7 @@ fn show_and_report_agree_on_attempts_of_every_phase() {
         panic!("the id names one test")
     };
     assert_eq!(shown.verdict, finding.verdict);
-    assert_eq!((shown.rate, shown.cost), (finding.rate, finding.cost));
+    assert_eq!((shown.rate, shown.reruns, shown.cost), (finding.rate, finding.reruns, finding.cost));
     assert_eq!(shown.failures, finding.failures);
 }
 
@@ -60,7 +60,7 @@ fn the_finding_of_a_run_names_its_test() {
     let batch = BatchBuilder::new("r1", "c1", 0).bystanders(3).attempt("test_x", Failed).build();
     let test = batch.reports[0].attempts[3].test.clone();
     history.append(&[batch]).expect("written");
-    let id = FindingId::of(FindingKind::FailedInRun, &test);
+    let id = FindingId::of(&test);
     assert!(matches!(history.show(id.as_str(), 1), Ok(Matches::One(found)) if found.test == test));
 }
 

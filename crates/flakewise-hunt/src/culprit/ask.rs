@@ -1,6 +1,7 @@
 //! Questions of a search: how does the test end after these?
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Instant;
 
 use flakewise_model::{Notice, Outcome, Tally};
 use flakewise_runner::{Execution, Forks, FreshOptions, RunnerError, TestKey};
@@ -21,13 +22,13 @@ impl Search<'_, '_> {
     }
 
     /// The first of some lists of tests after which the test ends otherwise than
-    /// alone in one of some tries. Tells how many tries were made.
+    /// alone in one of some tries, and how many tries were made.
     pub(super) fn first_that_differs(
         &mut self,
         lists: &[Vec<TestKey>],
         tries: usize,
         tell: impl Fn(&Self, usize),
-    ) -> Result<Option<usize>, RunnerError> {
+    ) -> Result<(Option<usize>, usize), RunnerError> {
         let questions: Vec<Vec<TestKey>> =
             lists.iter().flat_map(|list| std::iter::repeat_n(list.clone(), tries)).collect();
         let fails_alone = self.fails_alone;
@@ -45,7 +46,7 @@ impl Search<'_, '_> {
             found.is_some()
         })?;
         tell(self, done);
-        Ok(found)
+        Ok((found, done))
     }
 
     /// How the test ends after these in new processes: in some, or until it ends
@@ -67,7 +68,12 @@ impl Search<'_, '_> {
             let failed = if let Some(failed) = self.context.answers.known(&question) {
                 failed
             } else {
+                if !self.has_time() {
+                    break;
+                }
+                let began = Instant::now();
                 let result = self.suite.fresh(self.victim, &options)?.execution;
+                self.fresh_takes = self.fresh_takes.max(began.elapsed());
                 let Some(failed) = self.learnt(&question, result) else { break };
                 failed
             };
@@ -98,6 +104,9 @@ impl Search<'_, '_> {
         let (apart, beside): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|list| self.leaves_files(&list[..1]));
         for lists in apart.chunks(1).chain(beside.chunks(self.context.settings.jobs)) {
+            if !self.has_time() {
+                break;
+            }
             let results = self.suite.fresh_together(lists, self.suite.hash_seed())?;
             for (list, result) in lists.iter().zip(results) {
                 if let Some(failed) = self.learnt(&self.fresh_question(&list[..1]), result) {
@@ -167,10 +176,13 @@ impl Search<'_, '_> {
             under_way: Vec::new(),
             take: &mut take,
             has_enough: false,
+            end: self.forks_end,
+            is_spent: false,
             trouble: None,
             answers: self.context.answers,
         };
         self.suite.fork_many(jobs, &mut questions)?;
+        self.is_spent |= questions.is_spent;
         if let Some(trouble) = questions.trouble {
             self.warn(format!("some forks told nothing: {trouble}"));
         }
@@ -209,6 +221,9 @@ struct Questions<'a> {
     /// Given places and outcomes; whether that is enough.
     take: &'a mut dyn FnMut(usize, bool) -> bool,
     has_enough: bool,
+    /// When nothing is asked any more, and whether it came to that.
+    end: Instant,
+    is_spent: bool,
     trouble: Option<String>,
     answers: &'a mut Answers,
 }
@@ -216,6 +231,10 @@ struct Questions<'a> {
 impl Forks for Questions<'_> {
     fn next(&mut self) -> Option<Vec<TestKey>> {
         if self.has_enough {
+            return None;
+        }
+        if Instant::now() >= self.end {
+            self.is_spent |= !self.open.is_empty();
             return None;
         }
         let question = self.open.pop_front()?;
@@ -238,5 +257,13 @@ impl Forks for Questions<'_> {
             }
             Err(trouble) => self.trouble = Some(trouble),
         }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.end)
+    }
+
+    fn cut_short(&mut self, _: &[TestKey]) {
+        self.is_spent = true;
     }
 }

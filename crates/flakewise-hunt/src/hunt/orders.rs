@@ -17,8 +17,11 @@ use crate::decide::{LIKELY, SURE, chance, odds_of_difference};
 use crate::name::file_of;
 use crate::order::{arrange, orders};
 
-/// Orders that are tried even if there is no time for them.
+/// Orders to try even if they take more than their share of the time.
 const LEAST_ORDERS: u32 = 10;
+/// But no longer than this part of what is left of the budget: the rest is for
+/// repeating what they show, with nothing beside it.
+const MOST_TIME: f64 = 0.6;
 /// Runs alone of what is to be decided: who fails by chance mostly shows it there.
 const ALONE: usize = 10;
 /// Surroundings are tried so often at most.
@@ -32,6 +35,8 @@ struct Tried {
     order: Order,
     tests: Vec<TestKey>,
     failed: HashMap<TestKey, bool>,
+    /// Whether it ran to its end.
+    is_whole: bool,
 }
 
 /// A test that ended differently in different surroundings, and how it ended
@@ -39,6 +44,8 @@ struct Tried {
 struct Suspect {
     place: usize,
     key: TestKey,
+    /// Whether it failed only while other tests ran beside it.
+    is_beside: bool,
     fails: (Surroundings, Tally),
     passes: (Surroundings, Tally),
 }
@@ -63,21 +70,28 @@ impl Hunter<'_, '_> {
             self.notices.push(Notice { text, warning: true });
             return Ok(());
         }
-        let jobs = self.context.settings.jobs;
-        self.is_solo = jobs == 1;
+        self.is_solo = self.jobs == 1;
+        let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
+        let limit = Instant::now() + left.mul_f64(MOST_TIME);
         let mut coming = std::iter::once(Order::Original).chain(orders(self.context.settings.seed));
         let mut tried = Vec::new();
         let mut wanted = count as usize + 1;
         while wanted > 0 {
             let new = coming.by_ref().take(wanted).flat_map(|order| self.arranged(order));
             let mut new: Vec<Tried> = new.collect();
-            self.try_orders(suite, &mut new)?;
+            self.try_orders(suite, &mut new, limit)?;
             tried.extend(new);
-            let goes_on = until.is_some_and(|end| Instant::now() < end) && self.goes_on();
-            wanted = if goes_on { 4 * jobs } else { 0 };
+            let goes_on = until.is_some_and(|end| Instant::now() < end.min(limit)) && self.goes_on();
+            wanted = if goes_on { 4 * self.jobs } else { 0 };
         }
-        let is_other = |tried: &&Tried| tried.order != Order::Original && !tried.failed.is_empty();
-        self.orders = tried.iter().filter(is_other).count() as u64;
+        let others = || tried.iter().filter(|tried| tried.order != Order::Original);
+        self.orders = others().filter(|tried| tried.is_whole).count() as u64;
+        let asked = others().count() as u64;
+        if self.orders < asked && Instant::now() >= limit {
+            let text =
+                format!("{} of {asked} orders fitted in the budget: pass a longer `--budget`", self.orders);
+            self.notices.push(Notice { text, warning: true });
+        }
         self.decide_all(suite, &tried)
     }
 
@@ -87,13 +101,20 @@ impl Hunter<'_, '_> {
         let module = |key: &TestKey| file_of(&self.prey[self.places[key]].name);
         let sessions = keys.chunk_by(|left, right| left.session == right.session);
         let arranged = |session| arrange(order, session, module);
-        sessions.map(|session| Tried { order, tests: arranged(session), failed: HashMap::new() }).collect()
+        sessions
+            .map(|session| Tried { order, tests: arranged(session), failed: HashMap::new(), is_whole: false })
+            .collect()
     }
 
     /// Runs orders side by side, and every test alone that has not been.
-    fn try_orders(&mut self, suite: &mut Suite, tried: &mut [Tried]) -> Result<(), RunnerError> {
+    fn try_orders(
+        &mut self,
+        suite: &mut Suite,
+        tried: &mut [Tried],
+        limit: Instant,
+    ) -> Result<(), RunnerError> {
         let is_known = |tried: &Tried| {
-            let known = |key| self.prey[self.places[key]].together.runs() > 0;
+            let known = |key| self.prey[self.places[key]].solo.suite.runs() > 0;
             tried.order == Order::Original && tried.tests.iter().all(known)
         };
         let open = tried.iter().filter(|tried| !is_known(tried));
@@ -108,13 +129,21 @@ impl Hunter<'_, '_> {
                 tried.failed.insert(test, failed);
             }
         };
-        suite.fork_many(self.context.settings.jobs, &mut Tasks::new(self, tasks, &mut take))
+        let jobs = self.jobs;
+        let mut tasks = Tasks::new(self, tasks, limit, &mut take);
+        suite.fork_many(jobs, &mut tasks)?;
+        let done = tasks.done;
+        for tried in tried {
+            tried.is_whole = done.contains(&(Surroundings::After(tried.order), tried.tests[0].session));
+        }
+        Ok(())
     }
 
     /// Finds out of every test that both passed and failed whether it depends on
     /// others.
     fn decide_all(&mut self, suite: &mut Suite, tried: &[Tried]) -> Result<(), RunnerError> {
         self.is_solo = true;
+        let deadline = self.context.settings.deadline;
         let surprising = (0..self.prey.len()).filter(|place| self.prey[*place].is_open());
         let mut suspects: Vec<Suspect> = surprising.filter_map(|place| self.suspect(place, tried)).collect();
         for round in 0..=MOST_ROUNDS {
@@ -132,7 +161,7 @@ impl Hunter<'_, '_> {
                     }
                 }
             };
-            let mut tasks = Tasks::new(self, tasks, &mut take);
+            let mut tasks = Tasks::new(self, tasks, deadline, &mut take);
             suite.fork_many(1, &mut tasks)?;
             suspects.retain(|suspect| !self.decide(suspect, round));
         }
@@ -146,7 +175,9 @@ impl Hunter<'_, '_> {
     /// surroundings, so that there is nothing to decide.
     fn suspect(&self, place: usize, tried: &[Tried]) -> Option<Suspect> {
         let prey = &self.prey[place];
-        let (alone, together) = (prey.alone(), prey.together);
+        let alone = prey.alone();
+        let mut together = prey.solo.suite;
+        together += prey.beside.suite;
         let in_orders = |failed: bool| {
             let found = tried.iter().find(|tried| tried.failed.get(&prey.key) == Some(&failed));
             found.map(|tried| Surroundings::After(tried.order))
@@ -163,6 +194,7 @@ impl Hunter<'_, '_> {
         (fails != passes).then_some(Suspect {
             place,
             key: prey.key,
+            is_beside: prey.solo.all().failed == 0,
             fails: (fails, nothing),
             passes: (passes, nothing),
         })
@@ -172,14 +204,18 @@ impl Hunter<'_, '_> {
     fn decide(&mut self, suspect: &Suspect, round: u32) -> bool {
         let (fails, passes) = (suspect.fails.1, suspect.passes.1);
         let odds = odds_of_difference(fails, passes);
+        if suspect.is_beside && suspect.fails.0 == Surroundings::Alone && fails.failed == 0 {
+            // Orders do not matter to one that failed alone: it is repeated alone.
+            return true;
+        }
         let is_last = round == MOST_ROUNDS || (round >= VAIN_ROUNDS && fails.failed == 0);
         let prey = &mut self.prey[suspect.place];
-        let kind = if prey.solo.is_mixed() {
+        let kind = if prey.solo.alone.is_mixed() {
             FoundKind::Alone
         } else if odds >= SURE || (is_last && odds >= LIKELY) {
             // Surroundings that differ are what it depends on; whether it is
             // itself the one that needs something shows alone.
-            let alone = prey.alone();
+            let alone = prey.solo.alone;
             if suspect.fails.0 == Surroundings::Alone || alone.failed > alone.passed {
                 FoundKind::FailsAlone
             } else {
@@ -190,6 +226,8 @@ impl Hunter<'_, '_> {
         } else {
             return false;
         };
+        // One that never failed with nothing beside it is of another kind,
+        // whatever is told here.
         prey.told = Some(kind);
         prey.decision = Some(Decision {
             fails: suspect.fails,
@@ -235,6 +273,10 @@ struct Tasks<'t, 'a, 'b> {
     hunter: &'t mut Hunter<'a, 'b>,
     open: VecDeque<Task>,
     under_way: Vec<Task>,
+    /// What ran to its end, and in which session.
+    done: Vec<(Surroundings, u32)>,
+    /// What still runs then is cut short.
+    limit: Instant,
     /// Told of every test where it ran, and whether it failed.
     take: &'t mut dyn FnMut(TestKey, Surroundings, bool),
 }
@@ -243,9 +285,10 @@ impl<'t, 'a, 'b> Tasks<'t, 'a, 'b> {
     fn new(
         hunter: &'t mut Hunter<'a, 'b>,
         open: VecDeque<Task>,
+        limit: Instant,
         take: &'t mut dyn FnMut(TestKey, Surroundings, bool),
     ) -> Self {
-        Self { hunter, open, under_way: Vec::new(), take }
+        Self { hunter, open, under_way: Vec::new(), done: Vec::new(), limit, take }
     }
 
     fn record(&mut self, surroundings: Surroundings, execution: Execution) {
@@ -262,22 +305,24 @@ impl<'t, 'a, 'b> Tasks<'t, 'a, 'b> {
             return;
         }
         let failed = execution.outcome.is_failure();
-        let prey = &mut hunter.prey[place];
-        let tally = match surroundings {
-            Surroundings::Alone if hunter.is_solo => &mut prey.solo,
-            Surroundings::Alone => &mut prey.beside,
-            Surroundings::After(Order::Original) => &mut prey.together,
-            Surroundings::After(_) => &mut prey.ordered,
-        };
-        tally.add(failed);
+        hunter.count(place, surroundings, failed);
+        if execution.outcome == Outcome::TimedOut && !hunter.is_solo {
+            hunter.one_at_a_time();
+        }
         (self.take)(execution.test, surroundings, failed);
     }
 }
 
 impl Forks for Tasks<'_, '_, '_> {
     fn next(&mut self) -> Option<Vec<TestKey>> {
-        if !self.hunter.goes_on() {
+        if Instant::now() >= self.limit || !self.hunter.goes_on() {
             return None;
+        }
+        if self.hunter.jobs == 1 && !self.hunter.is_solo {
+            if !self.under_way.is_empty() {
+                return None;
+            }
+            self.hunter.is_solo = true;
         }
         let task = self.open.pop_front()?;
         let tests = task.tests.clone();
@@ -296,6 +341,9 @@ impl Forks for Tasks<'_, '_, '_> {
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
         let Some(place) = self.under_way.iter().position(|task| task.tests == tests) else { return };
         let Task { surroundings, .. } = self.under_way.swap_remove(place);
+        if surroundings != Surroundings::Alone {
+            self.done.push((surroundings, tests[0].session));
+        }
         match result {
             Ok(execution) => self.record(surroundings, execution),
             Err(trouble) => {
@@ -308,5 +356,13 @@ impl Forks for Tasks<'_, '_, '_> {
         let hunter = &mut *self.hunter;
         let found = hunter.prey.iter().filter(|prey| prey.is_found()).count() as u64;
         (hunter.context.progress)(HuntProgress::Orders { executions: hunter.executions, found });
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.limit)
+    }
+
+    fn cut_short(&mut self, tests: &[TestKey]) {
+        self.under_way.retain(|task| task.tests != tests);
     }
 }

@@ -1,14 +1,37 @@
 //! What is known of one test of a hunt.
 
-use flakewise_model::{Decision, Failure, FoundKind, PastRuns, Tally, TestId};
+use flakewise_model::{Attempt, Decision, Failure, FoundKind, PastRuns, Tally, TestId};
 use flakewise_runner::TestKey;
 
-/// A surprise is tried so often at least on its own.
+use crate::decide::{LIKELY, odds_of_difference};
+
+/// A surprise is repeated at least this often on its own.
 const LEAST_CONFIRMATIONS: u64 = 10;
-/// And so often at most.
-const MOST_CONFIRMATIONS: u64 = 200;
-/// A test that could not be run so often is left alone.
+/// And at most this often: what fails in one of a hundred runs shows with a
+/// chance of 98 %.
+const MOST_CONFIRMATIONS: u64 = 400;
+/// A test that could not be run this often is left alone.
 pub(super) const MOST_TROUBLE: u32 = 3;
+
+/// How a test ended, by what had run before it in its process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The others, in the suite's own order.
+    pub(super) suite: Tally,
+    /// The others, in another order.
+    pub(super) ordered: Tally,
+    /// Nothing.
+    pub(super) alone: Tally,
+}
+
+impl Seen {
+    pub(super) fn all(&self) -> Tally {
+        let mut all = self.suite;
+        all += self.ordered;
+        all += self.alone;
+        all
+    }
+}
 
 pub(super) struct Prey {
     pub(super) key: TestKey,
@@ -16,17 +39,19 @@ pub(super) struct Prey {
     pub(super) name: String,
     pub(super) risk: f64,
     pub(super) seconds: Option<f64>,
-    /// In the suite.
-    pub(super) together: Tally,
-    /// With the others, in another order.
-    pub(super) ordered: Tally,
-    /// In a process of its own, with nothing beside it that is known of.
-    pub(super) solo: Tally,
-    /// In a process of its own, with others beside it.
-    pub(super) beside: Tally,
+    /// With nothing beside it that is known of.
+    pub(super) solo: Seen,
+    /// While other tests ran beside it, in other processes. A failure seen only
+    /// here proves that they share something, and nothing else.
+    pub(super) beside: Seen,
     pub(super) skipped: bool,
     pub(super) attempts: u32,
     pub(super) trouble: u32,
+    /// How often a surprise is repeated at most, by what a run takes.
+    patience: u64,
+    /// Failures beside other tests, until the test is confirmed: they say nothing
+    /// about a test that nobody runs beside others.
+    pub(super) held: Vec<Attempt>,
     pub(super) failure: Option<Failure>,
     pub(super) place: Option<(String, u32)>,
     pub(super) found_after: Option<u64>,
@@ -43,13 +68,14 @@ impl Prey {
             name: name.to_owned(),
             risk,
             seconds: past.seconds,
-            together: past.together,
-            ordered: past.ordered,
-            solo: past.alone,
-            beside: Tally::default(),
+            // Hunts leave no failure in the history that needs others beside it.
+            solo: Seen { suite: past.together, ordered: past.ordered, alone: past.alone },
+            beside: Seen::default(),
             skipped: false,
             attempts: 0,
             trouble: 0,
+            patience: MOST_CONFIRMATIONS,
+            held: Vec::new(),
             failure: None,
             place: None,
             found_after: None,
@@ -58,53 +84,185 @@ impl Prey {
         }
     }
 
+    /// Everything it showed.
+    pub(super) fn all(&self) -> Tally {
+        let mut all = self.solo.all();
+        all += self.beside.all();
+        all
+    }
+
     pub(super) fn alone(&self) -> Tally {
-        Tally { passed: self.solo.passed + self.beside.passed, failed: self.solo.failed + self.beside.failed }
+        let mut alone = self.solo.alone;
+        alone += self.beside.alone;
+        alone
     }
 
+    /// Whether it both passed and failed.
     pub(super) fn is_found(&self) -> bool {
-        let alone = self.alone();
-        self.together.passed + self.ordered.passed + alone.passed > 0
-            && self.together.failed + self.ordered.failed + alone.failed > 0
+        self.all().is_mixed()
     }
 
-    /// How often a surprise is tried on its own before it is said to need other
-    /// tests: so often that a failure at the rate seen would show, with a chance
-    /// of 95 %.
-    pub(super) fn confirmations(&self) -> u64 {
-        if !self.beside.is_mixed() {
-            return LEAST_CONFIRMATIONS;
-        }
-        let rarer = self.beside.passed.min(self.beside.failed) as f64;
-        let rate = rarer / self.beside.runs() as f64;
+    /// Whether it both passed and failed with nothing beside it.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.solo.all().is_mixed()
+    }
+
+    /// Repeating a surprise may take about this many seconds.
+    pub(super) fn allow(&mut self, allowance: f64) {
+        let runs = allowance / self.seconds.unwrap_or(0.0).max(1e-3);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the limits")]
-        let runs = (0.05_f64.ln() / (-rate).ln_1p()).ceil() as u64;
-        runs.clamp(LEAST_CONFIRMATIONS, MOST_CONFIRMATIONS)
+        let runs = runs.clamp(LEAST_CONFIRMATIONS as f64, MOST_CONFIRMATIONS as f64) as u64;
+        self.patience = runs;
     }
 
-    /// Whether it is found, and not yet known what it needs to fail.
+    /// Whether it is found, and not yet known what it needs to fail: one that
+    /// failed beside other tests is repeated with nothing beside it until it
+    /// fails there too, or the two differ beyond doubt.
     pub(super) fn is_open(&self) -> bool {
+        let runs = self.solo.alone.runs();
+        let is_repeated = if self.is_confirmed() || self.beside.alone.failed == 0 {
+            runs >= LEAST_CONFIRMATIONS
+        } else {
+            let odds = || odds_of_difference(self.beside.alone, self.solo.alone);
+            runs >= LEAST_CONFIRMATIONS && (runs >= self.patience || odds() >= LIKELY)
+        };
         self.is_found()
             && self.told.is_none()
-            && !self.solo.is_mixed()
-            && !self.together.is_mixed()
+            && !self.solo.alone.is_mixed()
+            && !self.solo.suite.is_mixed()
             && self.trouble < MOST_TROUBLE
-            && self.solo.runs() < self.confirmations()
+            && !is_repeated
+    }
+
+    /// Whether a failure beside other tests was repeated with nothing beside it:
+    /// alone if it failed alone, in the same order if it failed in one.
+    fn is_repeated(&self) -> bool {
+        self.told.is_some() || (self.beside.alone.failed > 0 && !self.is_open())
     }
 
     pub(super) fn kind(&self) -> FoundKind {
-        if let Some(kind) = self.told {
+        let Seen { suite, ordered, alone } = self.solo;
+        if !self.is_confirmed() {
+            if self.is_repeated() { FoundKind::Beside } else { FoundKind::Unconfirmed }
+        } else if let Some(kind) = self.told {
             kind
-        } else if self.solo.is_mixed() {
+        } else if alone.is_mixed() {
             FoundKind::Alone
-        } else if self.together.is_mixed() {
+        } else if suite.is_mixed() {
             FoundKind::Together
-        } else if self.beside.is_mixed() || (self.solo.failed == 0 && self.beside.failed > 0) {
-            FoundKind::Beside
-        } else if self.together.failed + self.ordered.failed > 0 && self.solo.failed == 0 {
+        } else if suite.failed + ordered.failed > 0 && alone.failed == 0 {
             FoundKind::PassesAlone
         } else {
             FoundKind::FailsAlone
         }
+    }
+
+    /// What it showed that speaks of chance. None for one that ended differently
+    /// because of other tests: that says nothing about its neighbours, and there
+    /// is nothing to find by running it alone.
+    pub(super) fn by_chance(&self) -> Option<Tally> {
+        let is_dependent = self.is_found()
+            && !self.is_open()
+            && match self.kind() {
+                FoundKind::Beside | FoundKind::Unconfirmed | FoundKind::FailsAlone => true,
+                FoundKind::PassesAlone => self.told.is_some(),
+                FoundKind::Alone | FoundKind::Together | FoundKind::Undecided => false,
+            };
+        (!is_dependent).then(|| self.all())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prey() -> Prey {
+        let id = TestId::builder("pytest", "test_a.py").finish("test_it", None);
+        Prey::new(TestKey { session: 0, number: 0 }, id, "test_a.py::test_it", 0.1, &PastRuns::default())
+    }
+
+    fn tally(passed: u64, failed: u64) -> Tally {
+        Tally { passed, failed }
+    }
+
+    fn seen() -> impl Strategy<Value = Seen> {
+        let tally = || (0..3_u64, 0..3_u64).prop_map(|(passed, failed)| tally(passed, failed));
+        (tally(), tally(), tally()).prop_map(|(suite, ordered, alone)| Seen { suite, ordered, alone })
+    }
+
+    proptest! {
+        /// Whatever was seen beside other tests, and whatever orders have told:
+        /// only what both passed and failed with nothing beside it is called
+        /// flaky or order-dependent.
+        #[test]
+        fn nothing_but_runs_with_nothing_beside_them_name_a_kind(
+            solo in seen(),
+            beside in seen(),
+            told in prop::option::of(prop::sample::select(vec![
+                FoundKind::Alone, FoundKind::Together, FoundKind::FailsAlone, FoundKind::PassesAlone,
+                FoundKind::Undecided,
+            ])),
+        ) {
+            let prey = Prey { solo, beside, told, ..prey() };
+            if prey.is_found() {
+                let is_beside = matches!(prey.kind(), FoundKind::Beside | FoundKind::Unconfirmed);
+                prop_assert_eq!(is_beside, !solo.all().is_mixed());
+            }
+            let without = Prey { solo, told, ..self::prey() };
+            if without.is_found() {
+                prop_assert_eq!(prey.kind(), without.kind(), "others beside it change nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_beside_others_is_repeated_until_it_shows_alone_or_the_two_differ() {
+        let of = |beside: Tally, solo: Tally| {
+            let seen = |alone| Seen { alone, ..Seen::default() };
+            let prey = Prey { beside: seen(beside), solo: seen(solo), ..prey() };
+            (prey.is_open(), prey.kind())
+        };
+        assert_eq!(of(tally(4, 1), tally(10, 0)), (true, FoundKind::Unconfirmed), "it may fail rarely");
+        assert_eq!(of(tally(4, 1), tally(100, 0)).0, true);
+        assert_eq!(of(tally(4, 1), tally(400, 0)), (false, FoundKind::Beside), "patience has an end");
+        assert_eq!(of(tally(4, 1), tally(99, 1)), (false, FoundKind::Alone));
+        assert_eq!(of(tally(2, 8), tally(9, 0)).0, true);
+        assert_eq!(of(tally(2, 8), tally(10, 0)), (false, FoundKind::Beside), "a clear difference");
+    }
+
+    #[test]
+    fn a_failure_in_an_order_is_not_repeated_by_running_alone() {
+        let beside = Seen { ordered: tally(3, 2), ..Seen::default() };
+        let solo = Seen { alone: tally(10, 0), ..Seen::default() };
+        let prey = Prey { beside, solo, ..prey() };
+        assert_eq!(prey.kind(), FoundKind::Unconfirmed);
+        assert_eq!(Prey { told: Some(FoundKind::Together), ..prey }.kind(), FoundKind::Beside);
+    }
+
+    #[test]
+    fn slow_tests_are_repeated_less_often() {
+        let mut prey = Prey { seconds: Some(0.1), ..prey() };
+        prey.allow(3.0);
+        assert_eq!(prey.patience, 30);
+        prey.allow(0.0);
+        assert_eq!(prey.patience, LEAST_CONFIRMATIONS);
+        prey.allow(1e9);
+        assert_eq!(prey.patience, MOST_CONFIRMATIONS);
+    }
+
+    #[test]
+    fn what_needs_other_tests_says_nothing_of_chance() {
+        let needs = Seen { suite: tally(1, 0), alone: tally(0, 10), ..Seen::default() };
+        let disturbed = Seen { suite: tally(0, 1), alone: tally(10, 0), ..Seen::default() };
+        let rare = Seen { alone: tally(10, 1), ..Seen::default() };
+        let of = |solo: Seen, told| Prey { solo, told, ..prey() }.by_chance();
+        assert_eq!(of(needs, None), None);
+        assert_eq!(of(disturbed, Some(FoundKind::PassesAlone)), None);
+        assert_eq!(of(disturbed, None), Some(tally(10, 1)), "it may also fail rarely");
+        assert_eq!(of(rare, None), Some(tally(10, 1)));
+        let beside = Prey { beside: rare, solo: Seen { alone: tally(400, 0), ..Seen::default() }, ..prey() };
+        assert_eq!(beside.by_chance(), None);
     }
 }

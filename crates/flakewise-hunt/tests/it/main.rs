@@ -100,7 +100,7 @@ fn every_planted_leak_is_named_and_proved_and_nothing_else() {
             // No loop is made for who asks for one.
             continue;
         }
-        let found = shared(&mut suite, &culprits, victim, false, 1).expect("the runner works");
+        let found = shared(&mut suite, &culprits, victim, false, 1, None).expect("the runner works");
         let keys: Vec<String> =
             found.iter().map(|state| state.change.key.replace("temporary/", "TMP/")).collect();
         let names_all = keys.len() == planted.len()
@@ -115,7 +115,7 @@ fn every_planted_leak_is_named_and_proved_and_nothing_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
     let (setter, brittle) = (test(&suite, "test_opens_a_basket"), test(&suite, "test_needs_a_basket"));
-    let found = shared(&mut suite, &[setter], brittle, true, 1).expect("the runner works");
+    let found = shared(&mut suite, &[setter], brittle, true, 1, None).expect("the runner works");
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!((found[0].change.key.as_str(), found[0].is_proved), ("class:shop.state.Basket:opened", true));
     assert_eq!(found[0].left_by.name, "tests/test_0_setter.py::test_opens_a_basket");

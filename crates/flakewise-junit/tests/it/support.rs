@@ -18,6 +18,8 @@ pub(crate) fn run() -> Arc<Run> {
         provider: None,
         url: None,
         started: Timestamp::UNIX_EPOCH,
+        roots: None,
+        packages: None,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::json::{FORMAT, NoticeSummary, render, time};
 pub fn culprit_json(report: &CulpritReport) -> String {
     let run = &report.run;
     let orders = match report.answer {
-        CulpritAnswer::NoDifference { orders } => Some(orders),
+        CulpritAnswer::NoDifference { orders } | CulpritAnswer::Undecided { orders } => Some(orders),
         _ => None,
     };
     render(&CulpritSummary {
@@ -48,6 +48,7 @@ pub fn culprit_json(report: &CulpritReport) -> String {
         pairs_seconds: report.pairs.map(|(_, took)| took.as_secs_f64()),
         first_proof_seconds: report.first_proof.map(|after| after.as_secs_f64()),
         seconds: report.duration.as_secs_f64(),
+        budget_exhausted: report.spent.is_some(),
         notices: report.notices.iter().map(NoticeSummary::from).collect(),
     })
 }
@@ -74,6 +75,7 @@ struct CulpritSummary<'a> {
     pairs_seconds: Option<f64>,
     first_proof_seconds: Option<f64>,
     seconds: f64,
+    budget_exhausted: bool,
     notices: Vec<NoticeSummary<'a>>,
 }
 

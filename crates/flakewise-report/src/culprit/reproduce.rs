@@ -6,7 +6,7 @@ use flakewise_model::{CulpritAnswer, CulpritReport, PlainCommand, ReproduceRepor
 use serde::Serialize;
 
 use super::json::{NameSummary, TallySummary};
-use super::text::{alone, names};
+use super::text::{alone, names, write_spent};
 use crate::json::{FORMAT, NoticeSummary, render};
 use crate::run::name_of;
 use crate::style::{BOLD, HINT, WARNING, notice_line, styled};
@@ -38,7 +38,7 @@ fn write_report(out: &mut String, report: &ReproduceReport) -> std::fmt::Result 
     } else {
         writeln!(out, "{}  {name}", styled(WARNING, "NOT REPRODUCED"))?;
         let orders = match search.answer {
-            CulpritAnswer::NoDifference { orders } if orders > 0 => {
+            CulpritAnswer::NoDifference { orders } | CulpritAnswer::Undecided { orders } if orders > 0 => {
                 format!(", in {} of all tests", plural(u64::from(orders), "order", "orders"))
             }
             _ => String::new(),
@@ -57,7 +57,8 @@ fn write_report(out: &mut String, report: &ReproduceReport) -> std::fmt::Result 
     for notice in &search.notices {
         writeln!(out, "{}", notice_line(notice))?;
     }
-    writeln!(out, "{} in {}", plural(search.forks, "fork", "forks"), duration(search.duration))
+    writeln!(out, "{} in {}", plural(search.forks, "fork", "forks"), duration(search.duration))?;
+    write_spent(out, search)
 }
 
 fn needs(way: &Way) -> String {
@@ -118,6 +119,7 @@ pub fn reproduce_json(report: &ReproduceReport) -> String {
         }),
         hash_seeds_tried: report.hash_seeds,
         forks: search.forks,
+        budget_exhausted: search.spent.is_some(),
         notices: search.notices.iter().map(NoticeSummary::from).collect(),
     })
 }
@@ -133,6 +135,7 @@ struct ReproduceSummary<'a> {
     reproduced: Option<WaySummary<'a>>,
     hash_seeds_tried: u32,
     forks: u64,
+    budget_exhausted: bool,
     notices: Vec<NoticeSummary<'a>>,
 }
 

@@ -36,11 +36,17 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
             writeln!(out, "{}  {name}", styled(GOOD, "NO DIFFERENCE"))?;
             let others = match *orders {
                 0 => "there is no other test".to_owned(),
-                orders => {
-                    format!("ended so in {} of all tests", plural(u64::from(orders), "order", "orders"))
-                }
+                orders => ended_so(orders),
             };
             writeln!(out, "{INDENT}{}, and {others}", alone(report.alone))?;
+        }
+        CulpritAnswer::Undecided { orders } => {
+            writeln!(out, "{}  {name}", styled(WARNING, "UNDECIDED"))?;
+            let others = match *orders {
+                0 => String::new(),
+                orders => format!(", and {}", ended_so(orders)),
+            };
+            writeln!(out, "{INDENT}{}{others}", alone(report.alone))?;
         }
         CulpritAnswer::Victim(culprits) => {
             writeln!(out, "{}  {name}", styled(WARNING, "VICTIM"))?;
@@ -81,7 +87,23 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
     if !culprits.is_empty() && !report.exhaustive {
         writeln!(out, "{} `--all` tries every other test, and looks for cleaners", styled(HINT, "hint:"))?;
     }
-    writeln!(out, "{} in {}", plural(report.forks, "fork", "forks"), duration(report.duration))
+    writeln!(out, "{} in {}", plural(report.forks, "fork", "forks"), duration(report.duration))?;
+    write_spent(out, report)
+}
+
+fn ended_so(orders: u32) -> String {
+    format!("ended so in {} of all tests", plural(u64::from(orders), "order", "orders"))
+}
+
+/// That there was no time for more, and how to continue.
+pub(super) fn write_spent(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
+    let Some(budget) = report.spent else { return Ok(()) };
+    writeln!(
+        out,
+        "stopped: the budget of {} is exhausted; the same command continues from here, a longer `--budget` \
+         gets further at once",
+        duration(budget)
+    )
 }
 
 fn write_culprit(
@@ -127,6 +149,9 @@ fn write_shared(out: &mut String, report: &CulpritReport, culprit: &Culprit) -> 
     let verb =
         if matches!(report.answer, CulpritAnswer::Victim(_)) { "passes" } else { "fails as it does alone" };
     match &culprit.shared[..] {
+        [] if report.spent.is_some() => {
+            return writeln!(out, "{INDENT}{} there was no time to see what they share", label("why"));
+        }
         [] => return writeln!(out, "{INDENT}{} what they share could not be seen", label("why")),
         [state, ..] if !state.is_proved => {
             writeln!(
@@ -161,6 +186,9 @@ pub(super) fn names<'a>(report: &'a CulpritReport, before: &'a [NamedTest]) -> i
 
 pub(super) fn alone(tally: Tally) -> String {
     let runs = count(tally.runs(), "time");
+    if tally.runs() == 0 {
+        return "did not run alone".to_owned();
+    }
     match (tally.passed, tally.failed) {
         (0, _) => format!("failed all {runs} it ran alone"),
         (_, 0) => format!("passed all {runs} it ran alone"),

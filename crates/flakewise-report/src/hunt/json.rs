@@ -28,9 +28,11 @@ pub fn hunt_json(report: &HuntReport) -> String {
         jobs: report.jobs,
         end: report.end.name(),
         found: report.found.iter().map(FoundSummary::from).collect(),
+        only_beside: report.only_beside.iter().map(FoundSummary::from).collect(),
         always_fail: report.always_fail.iter().map(ToString::to_string).collect(),
         cleared: ClearedSummary {
             tests: report.cleared.tests,
+            runs: report.cleared.runs,
             fewest_runs: report.cleared.fewest_runs,
             median_runs: runs,
             highest_rate: highest_rate(runs).get(),
@@ -65,6 +67,7 @@ struct HuntSummary<'a> {
     jobs: usize,
     end: &'static str,
     found: Vec<FoundSummary<'a>>,
+    only_beside: Vec<FoundSummary<'a>>,
     always_fail: Vec<String>,
     cleared: ClearedSummary,
     hidden: Option<HiddenSummary>,
@@ -82,6 +85,8 @@ struct FoundSummary<'a> {
     rate: f64,
     rate_low: f64,
     rate_high: f64,
+    solo: TallySummary,
+    beside: TallySummary,
     decision: Option<DecisionSummary>,
     failure_kind: Option<&'a str>,
     failure_message: Option<&'a str>,
@@ -104,6 +109,8 @@ impl<'a> From<&'a FoundTest> for FoundSummary<'a> {
             rate: found.alone.rate().get(),
             rate_low: interval.low.get(),
             rate_high: interval.high.get(),
+            solo: found.solo.into(),
+            beside: found.beside.into(),
             decision: found.decision.as_ref().map(|decision| DecisionSummary {
                 fails: decision.fails.into(),
                 passes: decision.passes.into(),
@@ -116,6 +123,18 @@ impl<'a> From<&'a FoundTest> for FoundSummary<'a> {
             risk: found.risk.get(),
             runs_until_found: found.after,
         }
+    }
+}
+
+#[derive(Serialize)]
+struct TallySummary {
+    passed: u64,
+    failed: u64,
+}
+
+impl From<Tally> for TallySummary {
+    fn from(tally: Tally) -> Self {
+        Self { passed: tally.passed, failed: tally.failed }
     }
 }
 
@@ -145,6 +164,7 @@ impl From<(Surroundings, Tally)> for SurroundingsSummary {
 #[derive(Serialize)]
 struct ClearedSummary {
     tests: u64,
+    runs: u64,
     fewest_runs: u64,
     median_runs: u64,
     highest_rate: f64,

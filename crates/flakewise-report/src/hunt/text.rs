@@ -18,6 +18,10 @@ const NAMES: usize = 5;
 const WIDTH: usize = 100;
 const INDENT: &str = "       ";
 
+/// What this many clean runs do not rule out is not worth saying: more than half
+/// of all runs would fail.
+const LEAST_RUNS: u64 = 5;
+
 /// What a hunt found: the flaky tests, what the others are cleared of, and what
 /// is probably still hidden.
 pub fn hunt_text(report: &HuntReport) -> String {
@@ -36,6 +40,19 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     let took = duration(report.duration);
     let jobs = if report.jobs > 1 { format!(", {} side by side", report.jobs) } else { String::new() };
     writeln!(out, "{} in {runs} of {} ({took}{jobs})", styled(style, found), count(report.tests, "test"))?;
+    if !report.only_beside.is_empty() {
+        let is_known = |found: &&FoundTest| found.kind == FoundKind::Beside;
+        let known = report.only_beside.iter().filter(is_known).count() as u64;
+        let open = report.only_beside.len() as u64 - known;
+        if known > 0 {
+            let tests = plural(known, "test fails", "tests fail");
+            writeln!(out, "{} only beside other tests", styled(BOLD, tests))?;
+        }
+        if open > 0 {
+            let tests = plural(open, "test failed", "tests failed");
+            writeln!(out, "{} beside other tests, with no time to confirm it", styled(BOLD, tests))?;
+        }
+    }
     if report.orders > 0 {
         writeln!(out, "{} of all tests tried", plural(report.orders, "other order", "other orders"))?;
     }
@@ -45,7 +62,7 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     if report.known > 0 {
         writeln!(out, "{} of this code were known before", plural(report.known, "run", "runs"))?;
     }
-    for (place, found) in report.found.iter().enumerate() {
+    for (place, found) in report.found.iter().chain(&report.only_beside).enumerate() {
         if place < FULL {
             write_found(out, report, found)?;
         } else {
@@ -96,13 +113,21 @@ fn write_found(out: &mut String, report: &HuntReport, found: &FoundTest) -> std:
 
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.
 fn title(found: &FoundTest) -> String {
-    let label = styled(WARNING, "FLAKY");
+    let label = match found.kind {
+        FoundKind::Beside => "BESIDE OTHERS",
+        FoundKind::Unconfirmed => "UNCONFIRMED",
+        _ => "FLAKY",
+    };
+    let label = styled(WARNING, label);
     format!("{label}  {}  {}", styled(BOLD, name_of(&found.name)), styled(DIM, &found.id))
 }
 
 fn how(found: &FoundTest) -> String {
     let runs = found.alone.attempts;
     let failures = found.alone.failures;
+    if let FoundKind::Beside | FoundKind::Unconfirmed = found.kind {
+        return only_beside(found);
+    }
     if let Some(decision) = &found.decision {
         return decided(found.kind, decision);
     }
@@ -110,10 +135,10 @@ fn how(found: &FoundTest) -> String {
         FoundKind::Undecided => {
             "passed and failed in different orders of the tests; there was no time to tell why".to_owned()
         }
-        FoundKind::Alone | FoundKind::Beside | FoundKind::Together if runs == 0 => {
+        FoundKind::Alone | FoundKind::Together if runs == 0 => {
             "passed and failed in earlier runs of this code".to_owned()
         }
-        FoundKind::Alone | FoundKind::Together => {
+        FoundKind::Alone | FoundKind::Together | FoundKind::Beside | FoundKind::Unconfirmed => {
             let interval = found.alone.interval();
             format!(
                 "failed {} of {} runs alone: {} (between {} and {})",
@@ -124,20 +149,28 @@ fn how(found: &FoundTest) -> String {
                 percent(interval.high)
             )
         }
-        FoundKind::Beside => format!(
-            "failed {} of {} runs, but only while other tests ran beside it: look for a port, file or \
-             table they share",
-            number(failures),
-            number(runs)
-        ),
         FoundKind::FailsAlone => format!(
             "passes with the others, failed {} it ran alone: it needs what another test leaves behind",
             all(runs)
         ),
         FoundKind::PassesAlone => format!(
-            "failed with the others, passed {} it ran alone: another test is in its way, or it fails rarely",
+            "failed with the others, passed {} it ran alone: another test interferes with it, or it fails \
+             rarely",
             all(runs)
         ),
+    }
+}
+
+/// What failed while other tests ran beside it, and not with nothing beside it.
+fn only_beside(found: &FoundTest) -> String {
+    let FoundTest { solo, beside, .. } = found;
+    let failed =
+        format!("failed {} of {} beside others", number(beside.failed), plural(beside.runs(), "run", "runs"));
+    if found.kind == FoundKind::Beside {
+        let passed = format!("passed all {} with nothing beside it", plural(solo.runs(), "run", "runs"));
+        format!("only beside other tests: shares a port, file or service ({failed}, {passed})")
+    } else {
+        format!("{failed}; there was no time to repeat it with nothing beside it")
     }
 }
 
@@ -155,10 +188,7 @@ fn decided(kind: FoundKind, decision: &Decision) -> String {
     let sure = sureness(decision.confidence);
     match kind {
         FoundKind::FailsAlone => format!("{seen}: it needs what another test leaves behind ({sure})"),
-        FoundKind::PassesAlone => format!("{seen}: another test is in its way ({sure})"),
-        _ if decision.fails.1.failed + decision.passes.1.failed == 0 => {
-            format!("{seen}: it failed before, by chance or because of what ran beside it")
-        }
+        FoundKind::PassesAlone => format!("{seen}: another test interferes with it ({sure})"),
         _ => format!("{seen}: by chance, whatever the order"),
     }
 }
@@ -187,23 +217,27 @@ fn write_cleared(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     if cleared.tests == 0 {
         return Ok(());
     }
-    let tests = plural(cleared.tests, "test showed no surprise", "tests showed no surprise");
-    write!(out, "{} {tests}", styled(BOLD, "cleared:"))?;
-    if cleared.median_runs > 0 {
-        write!(
+    let tests = plural(cleared.tests, "test behaved consistently", "tests behaved consistently");
+    let runs = plural(cleared.runs, "run", "runs");
+    write!(out, "{} {tests} in {runs}", styled(BOLD, "cleared:"))?;
+    let median = cleared.median_runs;
+    if median >= LEAST_RUNS {
+        let rate = percent(highest_rate(median));
+        writeln!(
             out,
-            "; half of them ran {} or more alone, and so fail in less than {} of runs (95 % sure)",
-            times(cleared.median_runs),
-            percent(highest_rate(cleared.median_runs))
-        )?;
+            "; half of them ran {} or more, which rules out that they fail in {rate} of runs or more \
+             (95 % sure)",
+            times(median)
+        )
+    } else {
+        writeln!(out, "; half of them ran {} at most, too few to clear a single test", times(median))
     }
-    writeln!(out)
 }
 
 fn hidden_words(hidden: Hidden) -> String {
     let expected = hidden.expected;
     match (hidden.low, hidden.high) {
-        (_, 0) => "probably no further flaky test".to_owned(),
+        (_, 0) => format!("probably no further flaky test, {expected:.1} expected (90 % sure)"),
         (low, high) if low == high => format!("probably {} more", count(u64::from(low), "flaky test")),
         (low, high) => {
             let tests = plural(u64::from(high), "more flaky test", "more flaky tests");
@@ -214,18 +248,18 @@ fn hidden_words(hidden: Hidden) -> String {
 
 fn end(report: &HuntReport) -> String {
     let why = match report.end {
-        HuntEnd::Budget => "the time was over",
-        HuntEnd::Confidence => "every test is as sure as you asked",
-        HuntEnd::Hidden => "few enough are expected to be hidden",
-        HuntEnd::Exhausted => "there is nothing left to run",
-        HuntEnd::Interrupted { .. } => "it was interrupted",
+        HuntEnd::Budget => "budget exhausted",
+        HuntEnd::Confidence => "every test reached the confidence you asked for",
+        HuntEnd::Hidden => "few enough flaky tests are expected to be hidden",
+        HuntEnd::Exhausted => "nothing is left to run",
+        HuntEnd::Interrupted { .. } => "interrupted",
     };
     let next = if report.run.dirty {
-        "commit, so that the next hunt can go on from here"
+        "commit, so that the next hunt can continue from here"
     } else {
-        "the next hunt on this commit goes on from here"
+        "the next hunt on this commit continues from here"
     };
-    format!("ended because {why}; {next}")
+    format!("stopped: {why}; {next}")
 }
 
 /// `2 %`, `0.3 %`.
@@ -240,8 +274,7 @@ mod tests {
     use std::time::Duration;
 
     use flakewise_model::{
-        Cleared, Failure, FindingId, FindingKind, FlakeRate, Notice, Run, RunId, Shard, TestId, Timestamp,
-        Variant,
+        Cleared, Failure, FindingId, FlakeRate, Notice, Run, RunId, Shard, TestId, Timestamp, Variant,
     };
 
     use super::*;
@@ -249,11 +282,13 @@ mod tests {
     fn found(name: &str, kind: FoundKind, failures: u64, attempts: u64) -> FoundTest {
         let test = TestId::builder("pytest", "tests/test_cart.py").finish(name, None);
         FoundTest {
-            id: FindingId::of(FindingKind::FoundByHunt, &test),
+            id: FindingId::of(&test),
             test,
             name: format!("tests/test_cart.py::{name}"),
             kind,
             alone: FlakeRate { failures, attempts },
+            solo: Tally { passed: attempts - failures, failed: failures },
+            beside: Tally::default(),
             decision: None,
             failure: Some(Failure::new(Some("AssertionError"), "assert 3 == 4\n\u{1b}[2J", "")),
             place: Some(("tests/test_cart.py".to_owned(), 12)),
@@ -272,6 +307,8 @@ mod tests {
             provider: None,
             url: None,
             started: Timestamp::from_timestamp_micros(0).expect("a time"),
+            roots: None,
+            packages: None,
         };
         HuntReport {
             run: Arc::new(run),
@@ -287,8 +324,9 @@ mod tests {
             jobs: 2,
             end: HuntEnd::Budget,
             found: Vec::new(),
+            only_beside: Vec::new(),
             always_fail: Vec::new(),
-            cleared: Cleared { tests: 119, fewest_runs: 40, median_runs: 100 },
+            cleared: Cleared { tests: 119, runs: 12_000, fewest_runs: 40, median_runs: 100 },
             hidden: Some(Hidden { expected: 0.84, low: 0, high: 3 }),
             notices: Vec::new(),
         }
@@ -303,10 +341,22 @@ mod tests {
         let report = HuntReport {
             found: vec![
                 found("test_chance", FoundKind::Alone, 7, 312),
-                found("test_port", FoundKind::Beside, 3, 120),
                 found("test_brittle", FoundKind::FailsAlone, 10, 10),
                 found("test_victim", FoundKind::PassesAlone, 0, 10),
                 found("test_before", FoundKind::Together, 0, 0),
+            ],
+            only_beside: vec![
+                FoundTest {
+                    solo: Tally { passed: 59, failed: 0 },
+                    beside: Tally { passed: 58, failed: 3 },
+                    ..found("test_port", FoundKind::Beside, 3, 120)
+                },
+                FoundTest {
+                    solo: Tally { passed: 1, failed: 0 },
+                    beside: Tally { passed: 0, failed: 1 },
+                    failure: None,
+                    ..found("test_late", FoundKind::Unconfirmed, 1, 1)
+                },
             ],
             always_fail: vec![TestId::builder("pytest", "tests/test_cart.py").finish("test_broken", None)],
             shard: Some(Shard { number: 2, of: 4 }),
@@ -315,38 +365,43 @@ mod tests {
             ..report()
         };
         insta::assert_snapshot!(shown(&report), @"
-        5 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        1 test fails only beside other tests
+        1 test failed beside other tests, with no time to confirm it
         part 2 of 4 of the tests
         900 runs of this code were known before
 
-        FLAKY  tests/test_cart.py::test_chance  3eb8f927
+        FLAKY  tests/test_cart.py::test_chance  ff37b627
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                failed 7 of 312 runs alone: 2.2 % (between 1.1 % and 4.6 %)
 
-        FLAKY  tests/test_cart.py::test_port  4ebabbe3
-               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
-               failed 3 of 120 runs, but only while other tests ran beside it: look for a port, file or table they share
-
-        FLAKY  tests/test_cart.py::test_brittle  da7fece4
+        FLAKY  tests/test_cart.py::test_brittle  c6e70b0c
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                passes with the others, failed all 10 times it ran alone: it needs what another test leaves behind
                next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
 
-        FLAKY  tests/test_cart.py::test_victim  2ca75501
+        FLAKY  tests/test_cart.py::test_victim  33913e64
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
-               failed with the others, passed all 10 times it ran alone: another test is in its way, or it fails rarely
+               failed with the others, passed all 10 times it ran alone: another test interferes with it, or it fails rarely
                next: flakewise culprit tests/test_cart.py::test_victim -- pytest
 
-        FLAKY  tests/test_cart.py::test_before  8ad05572
+        FLAKY  tests/test_cart.py::test_before  5bea6575
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                passed and failed in earlier runs of this code
 
+        BESIDE OTHERS  tests/test_cart.py::test_port  4ebabbe3
+               AssertionError: assert 3 == 4 (tests/test_cart.py:12)
+               only beside other tests: shares a port, file or service (failed 3 of 61 runs beside others, passed all 59 runs with nothing beside it)
+
+        UNCONFIRMED  tests/test_cart.py::test_late  13f26bdf
+               failed 1 of 1 run beside others; there was no time to repeat it with nothing beside it
+
         broken: 1 test never passed
                - tests/test_cart.py::test_broken
-        cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
+        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
         hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
         warning: something was in the way
-        ended because the time was over; the next hunt on this commit goes on from here
+        stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
 
@@ -392,23 +447,23 @@ mod tests {
         4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
         10 other orders of all tests tried
 
-        FLAKY  tests/test_cart.py::test_victim  2ca75501
-               failed all 5 times in shuffled order 12, passed all 5 times in the suite's own order: another test is in its way (99.6 % sure)
+        FLAKY  tests/test_cart.py::test_victim  33913e64
+               failed all 5 times in shuffled order 12, passed all 5 times in the suite's own order: another test interferes with it (99.6 % sure)
                next: flakewise culprit tests/test_cart.py::test_victim -- pytest
 
-        FLAKY  tests/test_cart.py::test_brittle  da7fece4
+        FLAKY  tests/test_cart.py::test_brittle  c6e70b0c
                failed all 6 times alone, passed all 6 times in the suite's own order: it needs what another test leaves behind (99.9 % sure)
                next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
 
-        FLAKY  tests/test_cart.py::test_chance  3eb8f927
+        FLAKY  tests/test_cart.py::test_chance  ff37b627
                passed all 3 times in reverse order, failed 1 of 3 times in the suite's own order: by chance, whatever the order
 
-        FLAKY  tests/test_cart.py::test_open  efb0c807
+        FLAKY  tests/test_cart.py::test_open  ab49f542
                passed and failed in different orders of the tests; there was no time to tell why
 
-        cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
+        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
         hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
-        ended because the time was over; the next hunt on this commit goes on from here
+        stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
 
@@ -417,9 +472,25 @@ mod tests {
         insta::assert_snapshot!(shown(&report()), @"
         no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
 
-        cleared: 119 tests showed no surprise; half of them ran 100 times or more alone, and so fail in less than 3.0 % of runs (95 % sure)
+        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
         hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
-        ended because the time was over; the next hunt on this commit goes on from here
+        stopped: budget exhausted; the next hunt on this commit continues from here
+        ");
+    }
+
+    #[test]
+    fn a_bound_that_says_nothing_is_not_said() {
+        let report = HuntReport {
+            cleared: Cleared { tests: 2_434, runs: 2_434, fewest_runs: 1, median_runs: 1 },
+            hidden: Some(Hidden { expected: 0.04, low: 0, high: 0 }),
+            ..report()
+        };
+        insta::assert_snapshot!(shown(&report), @"
+        no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+
+        cleared: 2,434 tests behaved consistently in 2,434 runs; half of them ran once at most, too few to clear a single test
+        hidden: probably no further flaky test, 0.0 expected (90 % sure)
+        stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
 
@@ -428,9 +499,9 @@ mod tests {
         let mut report = HuntReport { end: HuntEnd::Interrupted { signal: 2 }, hidden: None, ..report() };
         Arc::make_mut(&mut report.run).dirty = true;
         let text = shown(&report);
-        assert!(text.ends_with(
-            "ended because it was interrupted; commit, so that the next hunt can go on from here\n"
-        ));
+        assert!(
+            text.ends_with("stopped: interrupted; commit, so that the next hunt can continue from here\n")
+        );
         assert!(!text.contains("hidden:"));
     }
 }

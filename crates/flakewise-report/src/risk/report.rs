@@ -105,7 +105,7 @@ pub struct Risk {
 impl Risk {
     /// Its stable short name.
     pub fn id(&self) -> FindingId {
-        FindingId::of(FindingKind::FlakyRisk, &self.test)
+        FindingId::of(&self.test)
     }
 
     /// The stable name of the rule it falls under.

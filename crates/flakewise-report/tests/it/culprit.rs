@@ -55,6 +55,7 @@ fn report(fails_alone: bool, shared: Vec<SharedState>) -> CulpritReport {
         known: 0,
         pairs: None,
         first_proof: None,
+        spent: None,
         duration: Duration::from_secs(2),
         notices: Vec::new(),
     }
@@ -162,6 +163,28 @@ fn where_nothing_differs_it_is_said_what_was_tried() {
     assert!(text(1).contains("alone, and ended so in 1 order of all tests\n"), "{}", text(1));
     assert!(text(64).contains("alone, and ended so in 64 orders of all tests\n"), "{}", text(64));
     assert!(text(0).contains("alone, and there is no other test\n"), "{}", text(0));
+}
+
+#[test]
+fn a_search_that_ran_out_of_time_says_so_and_how_to_continue() {
+    let spent = Some(Duration::from_secs(60));
+    let text = |orders| {
+        let answer = CulpritAnswer::Undecided { orders };
+        plain(&CulpritReport { answer, spent, ..report(false, vec![]) })
+    };
+    insta::assert_snapshot!(text(12), @"
+    UNDECIDED  tests/test_cart.py::test_total
+           passed all 10 times it ran alone, and ended so in 12 orders of all tests
+
+    42 forks in 2.0s
+    stopped: the budget of 1m 00s is exhausted; the same command continues from here, a longer `--budget` gets further at once
+    ");
+    assert!(text(0).contains("passed all 10 times it ran alone\n"), "{}", text(0));
+    let found = plain(&CulpritReport { spent, ..report(false, vec![]) });
+    assert!(found.contains("why: there was no time to see what they share"), "{found}");
+    let document: serde_json::Value =
+        serde_json::from_str(&culprit_json(&CulpritReport { spent, ..report(false, vec![]) })).expect("JSON");
+    assert_eq!(document["budget_exhausted"], true);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, Failure, FailureVerdict,
-    FindingId, FindingKind, Fingerprint, FlakyKind, Incident, Notice, Novelty, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Refusal, Reproduction, Run, RunId, RunReport, Tally, TestFailure, TestId, Timestamp,
-    Touch, TouchedFile, Variant,
+    FindingId, Fingerprint, FlakyKind, Incident, Notice, Novelty, OpenQuestion, Outcome, Phase, Probability,
+    Proof, Refusal, Reproduction, Run, RunId, RunReport, Tally, TestFailure, TestId, Timestamp, Touch,
+    TouchedFile, Variant,
 };
 
 pub(crate) const BASE: &str = "4be1c2d3a5f60718293a4b5c6d7e8f9001122334";
@@ -32,6 +32,8 @@ fn run() -> Arc<Run> {
         provider: Some("github".into()),
         url: None,
         started: Timestamp::from_timestamp(1_794_708_021, 0).expect("in range"),
+        roots: None,
+        packages: None,
     })
 }
 
@@ -156,9 +158,9 @@ impl Builder {
         report.triage_time += Duration::from_millis(120 * attempts.len() as u64);
         report.exit = BuildExit { runner: Some(1), code: 1, reason: ExitReason::Runner };
         report.failures.push(TestFailure {
-            id: FindingId::of(FindingKind::FailedInRun, &test),
+            id: FindingId::of(&test),
             reproduce: Reproduction {
-                command: format!("flakewise reproduce {}", FindingId::of(FindingKind::FailedInRun, &test)),
+                command: format!("flakewise reproduce {}", FindingId::of(&test)),
                 tried: (blame == Blame::Regression).then_some(Tally { passed: 0, failed: 1 }),
             },
             test,

@@ -17,6 +17,8 @@ fn run() -> Arc<Run> {
         provider: None,
         url: None,
         started: Timestamp::UNIX_EPOCH,
+        roots: None,
+        packages: None,
     })
 }
 

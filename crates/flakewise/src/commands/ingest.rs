@@ -1,5 +1,6 @@
 //! `flakewise ingest`: find, read, send or spool, sum up.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::find_reports::find_reports;
+use crate::identity::Surroundings;
 use crate::printer::Printer;
 
 /// Files up to this size are read at once, larger ones are streamed.
@@ -35,6 +37,7 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
     let sources = identify(&paths, context.run.as_deref())?;
     let run = Arc::new(describe_run(&context, &sources));
     let sender = Sender::new(&arguments.store, &arguments.spool)?;
+    let surroundings = Surroundings::discover();
     let mut summary = Summary::new(&run, sources.len());
     let mut delivery = Delivery::default();
     sender.send_waiting(&mut delivery, printer)?;
@@ -42,18 +45,27 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
         let read: Vec<_> = group
             .par_iter()
             .map(|source| {
-                let read = source.read(&run);
+                let read = source.read(&run, surroundings.as_ref());
                 bar.inc(1);
                 read
             })
             .collect::<Result<_, _>>()?;
         let mut reports = Vec::new();
-        for (report, issues) in read {
+        let mut roots = BTreeSet::new();
+        for (report, rootdir, issues) in read {
             summary.take_in(&report, &issues);
             show_issues(&report.source, &issues, printer);
             reports.push(report);
+            roots.extend(rootdir);
         }
-        sender.send(&Batch { run: Arc::clone(&run), reports }, &mut delivery)?;
+        let mut run = Arc::clone(&run);
+        if !roots.is_empty() {
+            run = Arc::new(Run { roots: Some(roots), ..Run::clone(&run) });
+            for attempt in reports.iter_mut().flat_map(|report| &mut report.attempts) {
+                attempt.run = Arc::clone(&run);
+            }
+        }
+        sender.send(&Batch { run, reports }, &mut delivery)?;
     }
     summary.delivered(&delivery);
     bar.finish_and_clear();
@@ -136,6 +148,8 @@ fn describe_run(context: &Context, sources: &[Source]) -> Run {
         provider: context.provider.map(str::to_owned),
         url: context.url.clone(),
         started: Timestamp::from(oldest),
+        roots: None,
+        packages: None,
     }
 }
 
@@ -156,17 +170,25 @@ fn groups(sources: &[Source]) -> Vec<&[Source]> {
 }
 
 impl Source {
-    fn read(&self, run: &Arc<Run>) -> Result<(ReportBatch, Vec<Issue>), ExpectedError> {
+    /// Reads the report, and says from which folder of the repository its ids
+    /// were told, where it matters.
+    fn read(
+        &self,
+        run: &Arc<Run>,
+        surroundings: Option<&Surroundings>,
+    ) -> Result<(ReportBatch, Option<String>, Vec<Issue>), ExpectedError> {
         let failed = |source| ExpectedError::Read { path: self.path.clone(), source };
         let mut file = File::open(&self.path).map_err(failed)?;
         let limits = Limits::default();
-        let (report, issues) = if self.size <= READ_AT_ONCE {
+        let (mut report, issues) = if self.size <= READ_AT_ONCE {
             let mut bytes = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0));
             file.read_to_end(&mut bytes).map_err(failed)?;
             flakewise_junit::read_bytes(&bytes, run, &limits)
         } else {
             flakewise_junit::read(BufReader::with_capacity(1 << 16, file), run, &limits)
         };
+        let rootdir = surroundings
+            .and_then(|surroundings| surroundings.settle(&self.path, report.dialect, &mut report.attempts));
         let batch = ReportBatch {
             id: self.id.clone(),
             source: shown_path(&self.path),
@@ -174,7 +196,7 @@ impl Source {
             attempts: report.attempts,
             verdicts: Vec::new(),
         };
-        Ok((batch, issues))
+        Ok((batch, rootdir, issues))
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn run(
     let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
     let bar = RefCell::new(None);
     let progress = |progress: Progress<'_>| show_progress(&bar, progress, printer);
-    let mut memory = memory(sender.as_ref());
+    let mut memory = memory(sender.as_ref(), printer);
     let mut suite = Suite::start(&command, options)?;
     let triaged = triage(
         &mut suite,
@@ -265,22 +265,39 @@ fn batch(run: &Arc<Run>, attempts: Vec<Attempt>, verdicts: Vec<StoredVerdict>, c
 }
 
 #[cfg(not(feature = "history"))]
-fn memory(_: Option<&Sender>) -> Box<dyn flakewise_triage::Memory + '_> {
+fn memory<'a>(_: Option<&'a Sender>, _: &'a Printer) -> Box<dyn flakewise_triage::Memory + 'a> {
     Box::new(flakewise_triage::NoMemory)
 }
 
 #[cfg(feature = "history")]
-fn memory(sender: Option<&Sender>) -> Box<dyn flakewise_triage::Memory + '_> {
+fn memory<'a>(sender: Option<&'a Sender>, printer: &'a Printer) -> Box<dyn flakewise_triage::Memory + 'a> {
     match sender {
-        Some(sender) => Box::new(FromHistory { history: &sender.history }),
+        Some(sender) => Box::new(FromHistory { history: &sender.history, printer }),
         None => Box::new(flakewise_triage::NoMemory),
     }
 }
 
-/// What the history remembers. If it cannot be read, it remembers nothing.
+/// What the history remembers. Of what it cannot read, it remembers nothing, and
+/// says so: what is not known is never tolerated.
 #[cfg(feature = "history")]
 struct FromHistory<'a> {
     history: &'a flakewise_history::History,
+    printer: &'a Printer,
+}
+
+/// How many runs in which a test passed are compared with this one.
+#[cfg(feature = "history")]
+const PASSED_RUNS: usize = 1;
+
+#[cfg(feature = "history")]
+impl FromHistory<'_> {
+    fn answer<T: Default>(&self, answer: Result<T, flakewise_history::HistoryError>) -> T {
+        answer.unwrap_or_else(|error| {
+            self.printer
+                .warning(&format!("could not read the history, so nothing is known from it: {error}"));
+            T::default()
+        })
+    }
 }
 
 #[cfg(feature = "history")]
@@ -290,19 +307,38 @@ impl flakewise_triage::Memory for FromHistory<'_> {
         tests: &[(flakewise_model::TestId, Option<flakewise_model::Fingerprint>)],
         run: &Run,
     ) -> Vec<flakewise_triage::Past> {
-        let known = self.history.failures_elsewhere(tests, run.commit.as_deref()).unwrap_or_default();
-        let past = |past: &flakewise_model::PastFailures| flakewise_triage::Past {
-            failures: past.alike,
-            revisions: past.alike_revisions,
-            mixed: past.mixed_revisions,
-            ..flakewise_triage::Past::default()
-        };
-        known.iter().map(past).collect()
+        crate::identity::recall_former(self.history, tests.iter().map(|(test, _)| test), run);
+        let known = self.answer(self.history.failures_elsewhere(tests, run.commit.as_deref()));
+        let seen = self.answer(self.history.seen_on(tests));
+        let names: Vec<_> = tests.iter().map(|(test, _)| test.clone()).collect();
+        let passed = self.answer(self.history.passed_runs(&names, Some(&run.variant), PASSED_RUNS));
+        let mut past: Vec<_> = known
+            .iter()
+            .map(|past| flakewise_triage::Past {
+                failures: past.alike,
+                revisions: past.alike_revisions,
+                mixed: past.mixed_revisions,
+                ..flakewise_triage::Past::default()
+            })
+            .collect();
+        past.resize(tests.len(), flakewise_triage::Past::default());
+        for (past, seen) in past.iter_mut().zip(seen) {
+            past.seen = seen;
+        }
+        for (past, runs) in past.iter_mut().zip(passed) {
+            let (Some(then), Some(now)) = (runs.first(), &run.packages) else { continue };
+            let changes = flakewise_model::differences(&then.packages, now);
+            past.installed_since = changes.iter().map(ToString::to_string).collect();
+        }
+        past
     }
 
     fn at(&mut self, tests: &[flakewise_model::TestId], commit: &str, run: &Run) -> Vec<(u32, u32)> {
         let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        let known = self.history.outcomes_at(tests, commit, Some(&run.variant)).unwrap_or_default();
-        known.iter().map(|at| (count(at.passed), count(at.failed))).collect()
+        crate::identity::recall_former(self.history, tests.iter(), run);
+        let known = self.answer(self.history.outcomes_at(tests, commit, Some(&run.variant)));
+        let mut known: Vec<_> = known.iter().map(|at| (count(at.passed), count(at.failed))).collect();
+        known.resize(tests.len(), (0, 0));
+        known
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn search<T>(
     let settings = CulpritSettings {
         test: arguments.test.clone(),
         exhaustive,
+        budget: arguments.budget,
         jobs: side_by_side(arguments.jobs),
         seed,
     };
@@ -81,7 +82,7 @@ pub(super) fn search<T>(
         bar.finish_and_clear();
     }
     if let Err(CulpritError::Runner(RunnerError::Interrupted { .. })) = found {
-        printer.hint("what was learnt is kept: the same command goes on from here");
+        printer.hint("what was learnt is kept: the same command continues from here");
     }
     let found = found?;
     if let Err(error) = answers.forget() {

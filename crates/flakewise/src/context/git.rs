@@ -63,6 +63,15 @@ pub(crate) fn top_folder(folder: &Path) -> Option<PathBuf> {
     git(&["-C", folder.to_str()?, "rev-parse", "--show-toplevel"]).map(PathBuf::from)
 }
 
+/// The files of the repository around a folder, from there, ignored ones left
+/// out; none if git cannot say.
+#[cfg(feature = "history")]
+pub(crate) fn files(folder: &Path) -> Option<Vec<String>> {
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let listed = git(&[&["-C", folder.to_str()?], list.as_slice()].concat())?;
+    Some(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+}
+
 /// The name of the work tree's folder, or of the current one.
 fn folder() -> Option<String> {
     let top = top_folder(Path::new("."));

@@ -4,8 +4,10 @@ mod ci;
 mod git;
 
 pub(crate) use ci::Ci;
-use flakewise_model::{Run, RunId, Timestamp, Variant};
+use flakewise_model::{Run, RunId, Timestamp, Variant, packages_text};
 use flakewise_runner::Versions;
+#[cfg(feature = "history")]
+pub(crate) use git::files;
 pub(crate) use git::{Git, top_folder};
 
 use crate::args::ContextArguments;
@@ -80,6 +82,10 @@ impl Context {
             provider: self.provider.map(str::to_owned),
             url: self.url.clone(),
             started,
+            roots: versions.map(|versions| versions.roots.clone()).filter(|roots| !roots.is_empty()),
+            packages: versions.and_then(|versions| {
+                packages_text(versions.packages.iter().filter_map(|package| package.split_once("==")))
+            }),
         }
     }
 }

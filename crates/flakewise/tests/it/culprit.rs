@@ -73,7 +73,8 @@ impl Project {
     fn command(&self, name: &str, arguments: &[&str]) -> Command {
         let mut command = self.context.command();
         command
-            .args([name, "--format", "json"])
+            // However slow the machine is.
+            .args([name, "--format", "json", "--budget", "10m"])
             .args(arguments)
             .args(["--", &python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"])
             .env("STATE", self.state.path());
@@ -178,6 +179,38 @@ fn a_search_that_is_killed_goes_on_where_it_was() {
     assert_eq!(project.report(&arguments)["known_answers"], 0);
 }
 
+/// Tests that end alike in every order, which takes some time to see.
+const SLOW: &str = "
+import time
+
+import pytest
+
+@pytest.mark.parametrize('number', range(12))
+def test_calm(number):
+    time.sleep(0.25)
+";
+
+#[test]
+fn a_search_ends_with_its_budget_and_is_continued_by_the_same_command() {
+    let project = Project::new();
+    project.context.write("test_it.py", SLOW);
+    let search = |name: &str| -> Value {
+        let mut command = project.context.command();
+        command.args([name, "test_calm[5]", "--budget", "2s", "--format", "json", "--"]);
+        command.args([&python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]);
+        let output = project.context.finish(&mut command);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        serde_json::from_str(&output.stdout).expect("a document")
+    };
+    // 64 orders of 12 tests take minutes.
+    let first = search("culprit");
+    assert_eq!((&first["answer"], &first["budget_exhausted"]), (&"undecided".into(), &true.into()));
+    assert!(first["orders_tried"].as_u64().expect("a number") < 64, "{first:#}");
+    assert!(project.answers() > 0, "what was learnt is kept");
+    assert!(search("culprit")["known_answers"].as_u64().expect("a number") > 0);
+    assert_eq!(search("reproduce")["budget_exhausted"], true);
+}
+
 /// Runs the printed command by itself, without us: how often it fails.
 fn failures_of(project: &Project, command: &str, runs: usize) -> usize {
     let once = || {
@@ -212,7 +245,7 @@ fn what_makes_a_test_fail_is_a_plain_command_with_its_chance() {
     assert_eq!(failures_of(&project, &text(&alone, "command"), 2), 1);
     // By the id of a finding, and by a hash seed.
     let id = flakewise_model::TestId::builder("pytest", "test_it.py").finish("test_sets", None);
-    let id = flakewise_model::FindingId::of(flakewise_model::FindingKind::FoundByHunt, &id);
+    let id = flakewise_model::FindingId::of(&id);
     let sets = reproduce(id.as_str());
     assert_eq!(failures_of(&project, &text(&sets, "command"), 2), 2, "{sets}");
 }

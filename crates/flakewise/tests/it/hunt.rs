@@ -301,6 +301,60 @@ fn a_command_without_tests_is_an_error_with_a_reason() {
     assert_eq!(last, ["hint: run the command by itself to see what it says", "error: no tests were found"]);
 }
 
+/// A fixed address, as a server that tests start may have one.
+const SHARED: &str = "
+import os, socket, time
+
+import pytest
+
+@pytest.fixture
+def server():
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind('\\0' + os.environ['STATE'])
+        time.sleep(0.05)
+        yield
+
+@pytest.mark.parametrize('number', range(6))
+def test_serves(server, number):
+    pass
+
+def test_calm():
+    pass
+";
+
+#[test]
+fn what_fails_only_beside_others_is_never_called_flaky() {
+    let project = Project::new(SHARED);
+    for arguments in [&["--orders=4"][..], &[]] {
+        let arguments = [arguments, &["--jobs", "4", "--budget", "12s"]].concat();
+        let report = project.hunt(&arguments);
+        let nothing = Value::Array(vec![]);
+        assert_eq!((&report["found"], &report["always_fail"]), (&nothing, &nothing), "{report:#}");
+        let beside = report["only_beside"].as_array().expect("a list");
+        assert!(!beside.is_empty(), "four at a time meet: {report:#}");
+        for test in beside {
+            assert!(["beside", "unconfirmed"].contains(&test["kind"].as_str().expect("a kind")), "{test:#}");
+            assert_eq!(test["solo"]["failed"], 0);
+            assert!(test["beside"]["failed"].as_u64().expect("a number") > 0);
+        }
+        assert!(report["hidden"]["high"].as_u64().expect("a number") <= 1, "{report:#}");
+    }
+    // Nor does the history blame them for it.
+    #[cfg(feature = "history")]
+    assert_eq!(project.count("sum(CASE WHEN outcome = 'passed' THEN 0 ELSE 1 END)"), 0);
+}
+
+#[test]
+fn a_hunt_ends_with_its_budget_whatever_runs() {
+    let tests = "import time\ndef test_quick():\n    pass\ndef test_slow():\n    time.sleep(100)\n";
+    let project = Project::new(tests);
+    let report = project.hunt(&["--budget", "3s", "--no-store"]);
+    assert_eq!((&report["end"], &report["executions"]), (&"budget".into(), &1.into()), "{report:#}");
+    assert_eq!((&report["tests"], &report["cleared"]["tests"]), (&2.into(), &1.into()));
+    let notice = report["notices"][0]["text"].as_str().expect("a text");
+    assert_eq!(notice, "not run for lack of time: 1 test");
+}
+
 #[test]
 fn other_orders_show_what_depends_on_order() {
     let project = Project::new(ORDERED);

@@ -2,11 +2,15 @@
 
 mod culprit;
 mod eval;
+#[cfg(feature = "history")]
+mod green;
 mod help;
 #[cfg(feature = "history")]
 mod history;
 mod hunt;
 mod ingest;
+#[cfg(feature = "history")]
+mod monorepo;
 mod predict;
 mod run;
 mod train;

@@ -499,6 +499,58 @@ fn what_ran_at_the_base_is_remembered_of_the_base() {
     ");
 }
 
+// Reproduction
+
+/// A line in a shell, in a folder of the project; its exit code.
+fn typed(project: &Project, folder: &str, line: &str) -> Option<i32> {
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", line]).current_dir(project.path().join(folder)).env("PY", python());
+    shell.output().expect("a shell starts").status.code()
+}
+
+#[test]
+fn what_reproduces_a_failure_was_run_and_left_no_trace() {
+    let project = Project::new(&[("test_a.py", "def test_a(): assert 1 == 2\ndef test_b(): pass\n")]);
+    let arguments = ["-q", "--junitxml=report.xml", "-W", "error"];
+    let (_, report) = project.report(&["--reproduce-budget", "1h", "--seed", "7"], &arguments);
+    let failure = &report["failures"][0];
+    let line = format!("PYTHONHASHSEED=7 {} -m pytest -q -W error test_a.py::test_a", python());
+    assert_eq!(failure["reproduce"], line);
+    assert_eq!(failure["reproduce_tried"], serde_json::json!({ "failed": 1, "runs": 1 }));
+    assert_eq!(typed(&project, ".", &line), Some(1));
+    // What pytest wrote is of the whole suite.
+    let written = std::fs::read_to_string(project.path().join("report.xml")).expect("a report");
+    assert!(written.contains("tests=\"2\""), "{written}");
+}
+
+#[test]
+fn reproducing_needs_neither_the_folder_nor_the_variables_of_a_wrapper() {
+    let test = "import os\ndef test_a(): assert os.environ.get('MODE') != 'one two'\ndef test_b(): pass\n";
+    let project =
+        Project::new(&[("sub/tests/test_a.py", test), ("other.ini", "[pytest]\n"), ("sub/x/y", "")]);
+    let line_of = |output: &Output| {
+        let failure = &json(output)["failures"][0];
+        assert_eq!(failure["reproduce_tried"]["failed"], 1, "{failure:#}");
+        failure["reproduce"].as_str().expect("a line").to_owned()
+    };
+    let options = ["--no-store", "--format", "json", "--reproduce-budget", "1h", "--seed", "7"];
+    let script = "cd sub; MODE='one two' $PY -m pytest -c ../other.ini --rootdir=.. tests";
+    let line = line_of(&project.shell(&options, script));
+    assert!(line.starts_with("cd sub && PYTHONHASHSEED=7 MODE='one two' "), "{line}");
+    assert!(line.ends_with(" -m pytest -c ../other.ini --rootdir=.. tests/test_a.py::test_a"), "{line}");
+    assert_eq!(typed(&project, ".", &line), Some(1));
+
+    // From a subfolder, where the variable is part of what is typed.
+    let words = ["env", "MODE=one two", &python(), "-m", "pytest", "--rootdir=../..", "../tests"];
+    let mut command = project.command(&options);
+    let output =
+        project.context.finish(command.arg("--").args(words).current_dir(project.path().join("sub/x")));
+    let line = line_of(&output);
+    assert!(line.ends_with(" -m pytest --rootdir=../.. ../tests/test_a.py::test_a"), "{line}");
+    assert!(line.starts_with("PYTHONHASHSEED=7 env 'MODE=one two' "), "{line}");
+    assert_eq!(typed(&project, "sub/x", &line), Some(1));
+}
+
 // Output
 
 #[test]
@@ -507,8 +559,10 @@ fn the_whole_answer_for_people() {
     let project = Project::new(&[("test_a.py", FLAKY), ("shop.py", "def price():\n    return 3\n")]);
     project.commit("test_b.py", test);
     project.commit("shop.py", "def price():\n    return 4\n");
-    let output = project.pytest(&["--no-store", "--verify-base", "--seed", "7"], &["-p", "no:terminal"]);
-    let mut text = output.snapshot();
+    // How much is tried depends on the machine.
+    let options = ["--no-store", "--verify-base", "--seed", "7", "--reproduce-budget", "0"];
+    let output = project.pytest(&options, &["-p", "no:terminal"]);
+    let mut text = output.snapshot().replace(&python(), "[PYTHON]");
     for (pattern, shown) in [
         (r"`[0-9a-f]{9}`", "`[COMMIT]`"),
         (r"\b[0-9.]+ ?m?s\b", "[TIME]"),
@@ -530,7 +584,7 @@ fn the_whole_answer_for_people() {
            - depends on 1 of 1 changed file: executes line 2 of `shop.py`
            - failed: first, rerun, postponed, alone in a fork, alone in a new process   passed: at the base
            next: fix the change, beginning at `shop.py:2`
-           reproduce: PYTHONHASHSEED=7 python -m pytest test_b.py::test_price
+           reproduce: PYTHONHASHSEED=7 [PYTHON] -m pytest -p no:terminal test_b.py::test_price
 
     FLAKY  test_a.py::test_flaky  3f6c36be
            AssertionError: the first time (test_a.py:8)
@@ -538,7 +592,7 @@ fn the_whole_answer_for_people() {
            - passed when run again at once, in the same process, after 1 failure
            - failed: first   passed: rerun
            next: look for timing, randomness or a service in the test
-           reproduce: PYTHONHASHSEED=7 python -m pytest test_a.py::test_flaky
+           reproduce: for i in $(seq 20); do PYTHONHASHSEED=7 [PYTHON] -m pytest -p no:terminal test_a.py::test_flaky || break; done
 
     1 flaky, 1 regression, 0 passed in [TIME] (6 reruns, [TIME] after the suite)
     ----- stderr -----

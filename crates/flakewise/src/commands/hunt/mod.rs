@@ -33,7 +33,6 @@ const ATTEMPTS_AT_ONCE: usize = 20_000;
 /// nothing.
 const BASE_RATE: f64 = 0.037;
 /// A test that has been flaky on other code probably still is.
-#[cfg(feature = "history")]
 const ONCE_FLAKY: f64 = 0.9;
 /// One that failed on other code and passed on some may be.
 #[cfg(feature = "history")]
@@ -77,6 +76,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         printer,
         report: None,
         features: arguments.features.is_some().then(FeatureTable::default),
+        was_flaky: false,
         trouble: None,
     };
     // What a killed hunt left behind is known before this one begins.
@@ -137,7 +137,7 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
             bar.get_or_insert_with(|| printer.progress(tests, "measuring")).set_position(done);
         }
         HuntProgress::Orders { executions, found } => {
-            let message = format!("{} runs in other orders, {found} end otherwise there", number(executions));
+            let message = format!("{} runs in other orders, {found} tests differ", number(executions));
             spin(&mut bar, printer, message);
         }
         HuntProgress::Hunting { executions, found, hidden } => {
@@ -168,6 +168,8 @@ struct Memory<'a> {
     report: Option<Report>,
     /// How the tests behave, if that is wanted.
     features: Option<FeatureTable>,
+    /// Whether a test is known to have been flaky on other code.
+    was_flaky: bool,
     /// Why something is not remembered.
     trouble: Option<String>,
 }
@@ -239,8 +241,13 @@ impl Knowledge for Memory<'_> {
             None => HashMap::new(),
         };
         let past = self.flaky_elsewhere(tests);
+        self.was_flaky = past.iter().any(|risk| *risk >= ONCE_FLAKY);
         let by_source = |test: &TestId| risks.get(&test.without_parameters()).copied().unwrap_or(BASE_RATE);
         tests.iter().zip(past).map(|(test, past)| by_source(test).max(past)).collect()
+    }
+
+    fn was_flaky(&mut self) -> bool {
+        self.was_flaky
     }
 
     fn past(&mut self, tests: &[TestId], run: &Run) -> Vec<PastRuns> {
@@ -284,6 +291,7 @@ impl Memory<'_> {
     fn runs_at(&self, tests: &[TestId], commit: &str, run: &Run) -> Vec<PastRuns> {
         let nothing = || vec![PastRuns::default(); tests.len()];
         let Some(sender) = self.sender else { return nothing() };
+        crate::identity::recall_former(&sender.history, tests.iter(), run);
         sender.history.runs_at(tests, commit, &run.variant).unwrap_or_else(|error| {
             self.printer.warning(&format!("earlier runs of this commit are not counted: {error}"));
             nothing()
