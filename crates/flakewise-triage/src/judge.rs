@@ -147,7 +147,8 @@ impl Facts<'_> {
     /// Whether nothing shows that it ever passes when the whole suite runs: neither
     /// in the suite's process here nor before. A test that passed before and now
     /// fails in the suite's process and nowhere else counts too: a test that the
-    /// change touched may have left something behind.
+    /// change touched may have left something behind. One that fails at random, also
+    /// alone, did so a few times in a row there.
     pub(crate) fn fails_in_every_whole_run(&self) -> bool {
         let in_suite = |one: &Execution| matches!(one.phase, Phase::First | Phase::Rerun | Phase::Postpone);
         let (in_suite, alone): (Vec<&Execution>, Vec<_>) =
@@ -155,7 +156,13 @@ impl Facts<'_> {
         let passes_here = in_suite.iter().any(|one| one.outcome == Outcome::Passed);
         let fails_alone = alone.iter().any(|one| one.outcome.is_failure());
         let (failed, passed) = self.whole_runs_before();
-        if failed > 0 { passed == 0 } else { !passes_here && (passed == 0 || !fails_alone) }
+        let at_random =
+            || self.trials.decided().is_some_and(|(kind, _)| kind == FlakyKind::Transient) && fails_alone;
+        match (failed, passed) {
+            (0, 0) => !passes_here && !at_random(),
+            (0, _) => !passes_here && !fails_alone,
+            _ => passed == 0,
+        }
     }
 
     /// Failures and passes here beside those before the change, if it fails more

@@ -274,6 +274,15 @@ mod tests {
                 None,
             ),
             (
+                "at random, and by chance three times in the suite's process",
+                (0..9).fold(leaking().and(Fork, Failed), |case, place| {
+                    let phase = if place % 3 == 0 { Fresh } else { Fork };
+                    case.and(phase, if place % 2 == 0 { Passed } else { Failed })
+                }),
+                Some(NotKnown),
+                None,
+            ),
+            (
                 "more often than before",
                 Case { past: Some(past(vec![seen_on("c1", 1, 99, 1)])), ..often.clone() },
                 Some(MoreOften),
@@ -335,6 +344,7 @@ mod tests {
             case.executions.iter().any(|one| matches!(one.outcome, Outcome::Crashed | Outcome::TimedOut));
         let failures: Vec<_> = case.executions.iter().filter_map(|one| one.failure.as_ref()).collect();
         let another = failures.iter().any(|failure| failure.fingerprint != failures[0].fingerprint);
+        let transient = verdict.blame == Blame::Flaky(FlakyKind::Transient);
         let more_often = case.with(|facts| facts.fails_more_often().is_some());
         let rules = [
             (!case.has_passed(), Some(Refusal::NeverPassed)),
@@ -342,8 +352,11 @@ mod tests {
             (dies && !known, Some(Refusal::UnknownCrash)),
             (dies && another, Some(Refusal::UnknownCrash)),
             (first_failed > 0 && first_passed == 0, Some(Refusal::EveryWholeRun)),
-            (first_failed == 0 && !passes_in_suite && first_passed == 0, Some(Refusal::EveryWholeRun)),
             (first_failed == 0 && !passes_in_suite && !fails_alone, Some(Refusal::EveryWholeRun)),
+            (
+                first_failed + first_passed == 0 && !passes_in_suite && !transient,
+                Some(Refusal::EveryWholeRun),
+            ),
             (more_often, Some(Refusal::MoreOften)),
             (is_flaky_policy && unrelated, None),
             (known && another, Some(Refusal::AnotherFailure)),

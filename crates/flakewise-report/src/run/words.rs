@@ -329,7 +329,7 @@ pub(super) fn reason(proof: &Proof) -> String {
             )
         }
         Proof::EveryWholeRun { runs } => match runs {
-            1 => "failed every time in the suite's process; it passes only alone".to_owned(),
+            1 => "passed only alone, never in the suite's process".to_owned(),
             runs => format!("failed in every whole run of the suite: {} of {}", number(*runs), number(*runs)),
         },
         Proof::MoreOften { here, before } => format!(
