@@ -213,6 +213,8 @@ struct Hunter<'a, 'b> {
     is_solo: bool,
     /// From when on that is so until the end.
     solo_from: Instant,
+    /// Whether that has begun.
+    is_late: bool,
     executions: u64,
     orders: u64,
     known: u64,
@@ -252,6 +254,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
             // As the suite itself runs.
             is_solo: true,
             solo_from: context.settings.deadline,
+            is_late: false,
             context,
             executions: 0,
             orders: 0,
@@ -317,9 +320,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
             self.jobs = 1;
         }
         let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
-        for prey in &mut self.prey {
-            prey.allow(left.as_secs_f64() / SURPRISE_SHARE);
-        }
+        self.allow();
         self.solo_from = Instant::now() + left - left / SOLO_SHARE;
         while self.end.is_none() {
             self.is_solo = self.wants_solo();
@@ -333,6 +334,14 @@ impl<'a, 'b> Hunter<'a, 'b> {
             }
         }
         Ok(())
+    }
+
+    /// Gives every surprise time to be repeated.
+    fn allow(&mut self) {
+        let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
+        for prey in &mut self.prey {
+            prey.allow(left.as_secs_f64() / SURPRISE_SHARE);
+        }
     }
 
     /// Whether one test should run at a time now.
@@ -378,7 +387,6 @@ impl<'a, 'b> Hunter<'a, 'b> {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             *numbers.entry(text).or_insert(next)
         };
-        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let candidates = self.prey.iter().map(|prey| {
             let shown = prey.by_chance().unwrap_or_default();
             Candidate {
@@ -548,6 +556,10 @@ impl<'a, 'b> Hunter<'a, 'b> {
     }
 }
 
+fn count(runs: u64) -> u32 {
+    u32::try_from(runs).unwrap_or(u32::MAX)
+}
+
 fn found_test(prey: Prey) -> FoundTest {
     let alone = prey.alone();
     FoundTest {
@@ -605,6 +617,13 @@ impl Forks for Hunter<'_, '_> {
         {
             self.open.pop_front();
         }
+        if Instant::now() >= self.solo_from && !self.is_late {
+            // What is still in doubt gets another chance.
+            self.is_late = true;
+            self.allow();
+            let prey = &self.prey;
+            self.open.extend((0..prey.len()).filter(|&place| prey[place].is_open()));
+        }
         if self.is_solo != self.wants_solo() {
             // Once nothing else runs.
             return None;
@@ -657,20 +676,24 @@ impl Forks for Hunter<'_, '_> {
         if prey.is_found() && !was_found {
             prey.found_after = Some(prey.alone().runs());
         }
-        let is_by_chance = prey.by_chance().is_some();
+        let taken = execution.cost.map(|cost| cost.wall).or(execution.duration);
+        let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
+        if was_found {
+            prey.spent += seconds;
+        }
+        let by_chance = prey.by_chance();
         if prey.is_open() && !self.open.contains(&place) {
             self.open.push_back(place);
         }
-        let taken = execution.cost.map(|cost| cost.wall).or(execution.duration);
-        let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
         if let Some(planner) = &mut self.planner {
             planner.record(place, failed, seconds);
-            if !is_by_chance {
-                planner.set_aside([place]);
+            match by_chance {
+                None => planner.set_aside([place]),
+                Some(shown) => planner.reinstate(place, count(shown.passed), count(shown.failed)),
             }
         }
         let is_beside = |prey: &&Prey| prey.is_found() && !prey.is_open() && !prey.is_confirmed();
-        if !is_by_chance && self.prey.iter().filter(is_beside).count() >= MOST_BESIDE {
+        if by_chance.is_none() && self.prey.iter().filter(is_beside).count() >= MOST_BESIDE {
             self.one_at_a_time();
         }
     }
