@@ -6,6 +6,7 @@
 //! Towards the end of the budget tests run one at a time, so that whatever shows
 //! then needs no confirmation.
 
+mod double;
 mod orders;
 mod prey;
 
@@ -215,6 +216,9 @@ struct Hunter<'a, 'b> {
     solo_from: Instant,
     /// Whether that has begun.
     is_late: bool,
+    /// Whether tests can be forked, and how many were run beside themselves.
+    forks: bool,
+    doubled: usize,
     executions: u64,
     orders: u64,
     known: u64,
@@ -255,6 +259,8 @@ impl<'a, 'b> Hunter<'a, 'b> {
             is_solo: true,
             solo_from: context.settings.deadline,
             is_late: false,
+            forks: true,
+            doubled: 0,
             context,
             executions: 0,
             orders: 0,
@@ -315,21 +321,25 @@ impl<'a, 'b> Hunter<'a, 'b> {
         self.open = found.collect();
         let never_passed = |prey: &Prey| !prey.is_found() && prey.all().failed > 0;
         self.failing = (0..self.prey.len()).filter(|&place| never_passed(&self.prey[place])).collect();
-        let forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
-        if !forks {
+        self.forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
+        if !self.forks {
             self.jobs = 1;
         }
         let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
         self.allow();
-        self.solo_from = Instant::now() + left - left / SOLO_SHARE;
+        self.solo_from = Instant::now() + left.saturating_sub(left / SOLO_SHARE);
         while self.end.is_none() {
+            if let Some(place) = self.next_double() {
+                self.double(suite, place)?;
+                continue;
+            }
             self.is_solo = self.wants_solo();
-            if forks {
+            if self.forks {
                 suite.fork_many(if self.is_solo { 1 } else { self.jobs }, self)?;
             } else {
                 self.run_fresh(suite)?;
             }
-            if self.is_solo == self.wants_solo() && self.end.is_none() {
+            if self.is_solo == self.wants_solo() && self.next_double().is_none() && self.end.is_none() {
                 self.end = Some(HuntEnd::Exhausted);
             }
         }
@@ -624,7 +634,7 @@ impl Forks for Hunter<'_, '_> {
             let prey = &self.prey;
             self.open.extend((0..prey.len()).filter(|&place| prey[place].is_open()));
         }
-        if self.is_solo != self.wants_solo() {
+        if self.is_solo != self.wants_solo() || self.next_double().is_some() {
             // Once nothing else runs.
             return None;
         }
