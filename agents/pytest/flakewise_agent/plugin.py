@@ -677,7 +677,10 @@ class Main(Agent):
                 plugin = implementation.plugin
                 module = plugin.__name__ if isinstance(plugin, types.ModuleType) else type(plugin).__module__
                 if plugin is not self and module.partition(".")[0] != "_pytest":
-                    names.add(wire.text(implementation.plugin_name, 200))
+                    name = implementation.plugin_name
+                    # One without a name has a number, which says nothing.
+                    name = "%s.%s" % (module, type(plugin).__name__) if name.isdigit() else name
+                    names.add(wire.text(name, 200))
         return sorted(names)[:100]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

@@ -210,6 +210,18 @@ def test_an_interrupt_while_it_waits_is_not_forgiven(run):
     assert host.exit_code == 1
 
 
+def test_a_finisher_without_a_name_is_known_by_its_class(run, project):
+    project.write(
+        "conftest.py",
+        """
+        class Snapshots:
+            def pytest_sessionfinish(self): pass
+        def pytest_configure(config): config.pluginmanager.register(Snapshots())
+        """,
+    )
+    assert run("def test_a(): pass\n").main.all("ready")[0]["finishers"] == ["conftest.Snapshots"]
+
+
 def test_a_plugin_of_pytest_itself_is_no_finisher(run):
     assert run("def test_a(): pass\n", "--durations=1", "--junitxml=report.xml").main.all("ready")[0]["finishers"] == []
 

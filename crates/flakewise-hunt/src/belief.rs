@@ -57,6 +57,8 @@ struct Clean {
 struct Test {
     class: usize,
     odds: f64,
+    /// The same before it was set aside.
+    prior_odds: f64,
     shown: Shown,
 }
 
@@ -122,7 +124,7 @@ impl Belief {
                 belief.modules[module].classes.push(class);
                 class
             });
-            let test = Test { class, odds: prior.odds(risk), shown };
+            let test = Test { class, odds: prior.odds(risk), prior_odds: prior.odds(risk), shown };
             belief.tests.push(test);
             belief.survival.keep(shown.and_again(1));
             let likelihood = belief.likelihood(test);
@@ -154,6 +156,14 @@ impl Belief {
     pub(crate) fn set_aside(&mut self, test: usize) {
         let before = self.tests[test];
         self.tests[test] = Test { odds: 0.0, shown: Shown::default(), ..before };
+        self.moved(before, test);
+    }
+
+    /// A test that was set aside counts after all.
+    pub(crate) fn reinstate(&mut self, test: usize, shown: Shown) {
+        let before = self.tests[test];
+        self.survival.keep(shown.and_again(1));
+        self.tests[test] = Test { odds: before.prior_odds, shown, ..before };
         self.moved(before, test);
     }
 
@@ -189,7 +199,7 @@ impl Belief {
     /// The chance that a test is flaky, and that its next run shows the outcome
     /// that it has not shown.
     pub(crate) fn chances(&self, test: usize) -> (f64, f64) {
-        let Test { class, odds, shown } = self.tests[test];
+        let Test { class, odds, shown, .. } = self.tests[test];
         if shown.both() {
             return (1.0, 0.0);
         }

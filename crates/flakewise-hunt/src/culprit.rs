@@ -159,8 +159,10 @@ pub(crate) fn search(
     let collected = began.elapsed();
     let budget = context.settings.budget;
     let deadline = Instant::now() + budget;
-    let end = Instant::now() + budget.mul_f64(share);
-    let forks_end = end - (FRESH_RESERVE * collected).min(budget.mul_f64(share / 3.0));
+    let whole = budget.mul_f64(share);
+    let reserve = (FRESH_RESERVE * collected).min(whole / 3);
+    let end = Instant::now() + whole;
+    let forks_end = Instant::now() + whole.saturating_sub(reserve);
     let victim = find(suite, &context.settings.test)?;
     if !suite.can_fork(victim.session) {
         return Err(CulpritError::NoForks);

@@ -6,6 +6,7 @@
 //! Towards the end of the budget tests run one at a time, so that whatever shows
 //! then needs no confirmation.
 
+mod double;
 mod orders;
 mod prey;
 
@@ -213,6 +214,11 @@ struct Hunter<'a, 'b> {
     is_solo: bool,
     /// From when on that is so until the end.
     solo_from: Instant,
+    /// Whether that has begun.
+    is_late: bool,
+    /// Whether tests can be forked, and how many were run beside themselves.
+    forks: bool,
+    doubled: usize,
     executions: u64,
     orders: u64,
     known: u64,
@@ -252,6 +258,9 @@ impl<'a, 'b> Hunter<'a, 'b> {
             // As the suite itself runs.
             is_solo: true,
             solo_from: context.settings.deadline,
+            is_late: false,
+            forks: true,
+            doubled: 0,
             context,
             executions: 0,
             orders: 0,
@@ -312,27 +321,37 @@ impl<'a, 'b> Hunter<'a, 'b> {
         self.open = found.collect();
         let never_passed = |prey: &Prey| !prey.is_found() && prey.all().failed > 0;
         self.failing = (0..self.prey.len()).filter(|&place| never_passed(&self.prey[place])).collect();
-        let forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
-        if !forks {
+        self.forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
+        if !self.forks {
             self.jobs = 1;
         }
         let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
-        for prey in &mut self.prey {
-            prey.allow(left.as_secs_f64() / SURPRISE_SHARE);
-        }
-        self.solo_from = Instant::now() + left - left / SOLO_SHARE;
+        self.allow();
+        self.solo_from = Instant::now() + left.saturating_sub(left / SOLO_SHARE);
         while self.end.is_none() {
+            if let Some(place) = self.next_double() {
+                self.double(suite, place)?;
+                continue;
+            }
             self.is_solo = self.wants_solo();
-            if forks {
+            if self.forks {
                 suite.fork_many(if self.is_solo { 1 } else { self.jobs }, self)?;
             } else {
                 self.run_fresh(suite)?;
             }
-            if self.is_solo == self.wants_solo() && self.end.is_none() {
+            if self.is_solo == self.wants_solo() && self.next_double().is_none() && self.end.is_none() {
                 self.end = Some(HuntEnd::Exhausted);
             }
         }
         Ok(())
+    }
+
+    /// Gives every surprise time to be repeated.
+    fn allow(&mut self) {
+        let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
+        for prey in &mut self.prey {
+            prey.allow(left.as_secs_f64() / SURPRISE_SHARE);
+        }
     }
 
     /// Whether one test should run at a time now.
@@ -378,7 +397,6 @@ impl<'a, 'b> Hunter<'a, 'b> {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             *numbers.entry(text).or_insert(next)
         };
-        let count = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let candidates = self.prey.iter().map(|prey| {
             let shown = prey.by_chance().unwrap_or_default();
             Candidate {
@@ -548,6 +566,10 @@ impl<'a, 'b> Hunter<'a, 'b> {
     }
 }
 
+fn count(runs: u64) -> u32 {
+    u32::try_from(runs).unwrap_or(u32::MAX)
+}
+
 fn found_test(prey: Prey) -> FoundTest {
     let alone = prey.alone();
     FoundTest {
@@ -605,7 +627,14 @@ impl Forks for Hunter<'_, '_> {
         {
             self.open.pop_front();
         }
-        if self.is_solo != self.wants_solo() {
+        if Instant::now() >= self.solo_from && !self.is_late {
+            // What is still in doubt gets another chance.
+            self.is_late = true;
+            self.allow();
+            let prey = &self.prey;
+            self.open.extend((0..prey.len()).filter(|&place| prey[place].is_open()));
+        }
+        if self.is_solo != self.wants_solo() || self.next_double().is_some() {
             // Once nothing else runs.
             return None;
         }
@@ -657,20 +686,24 @@ impl Forks for Hunter<'_, '_> {
         if prey.is_found() && !was_found {
             prey.found_after = Some(prey.alone().runs());
         }
-        let is_by_chance = prey.by_chance().is_some();
+        let taken = execution.cost.map(|cost| cost.wall).or(execution.duration);
+        let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
+        if was_found {
+            prey.spent += seconds;
+        }
+        let by_chance = prey.by_chance();
         if prey.is_open() && !self.open.contains(&place) {
             self.open.push_back(place);
         }
-        let taken = execution.cost.map(|cost| cost.wall).or(execution.duration);
-        let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
         if let Some(planner) = &mut self.planner {
             planner.record(place, failed, seconds);
-            if !is_by_chance {
-                planner.set_aside([place]);
+            match by_chance {
+                None => planner.set_aside([place]),
+                Some(shown) => planner.reinstate(place, count(shown.passed), count(shown.failed)),
             }
         }
         let is_beside = |prey: &&Prey| prey.is_found() && !prey.is_open() && !prey.is_confirmed();
-        if !is_by_chance && self.prey.iter().filter(is_beside).count() >= MOST_BESIDE {
+        if by_chance.is_none() && self.prey.iter().filter(is_beside).count() >= MOST_BESIDE {
             self.one_at_a_time();
         }
     }

@@ -56,7 +56,7 @@ pub struct Prior {
     pub clean: f64,
 }
 
-/// Of 22,352 projects on PyPI whose 876,186 tests ran 400 times each, 7,571 tests
+/// Of 22,352 projects on `PyPI` whose 876,186 tests ran 400 times each, 7,571 tests
 /// were flaky: 59 % depend on order, 28 % on the infrastructure (Gruber et al., An
 /// Empirical Study of Flaky Tests in Python, ICST 2021). Even if each of the 41 %
 /// that do not depend on order were in a project of its own, 86 % of the projects

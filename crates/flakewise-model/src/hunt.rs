@@ -126,8 +126,8 @@ pub enum FoundKind {
     /// Failed only while other tests ran beside it, and passed when that was
     /// repeated with nothing beside it.
     Beside,
-    /// Failed while other tests ran beside it, and there was no time to repeat that
-    /// with nothing beside it.
+    /// Failed while other tests ran beside it, not with nothing beside it, and not
+    /// often enough to say that it needs them.
     Unconfirmed,
     /// Both passed and failed with the others, in the same order.
     Together,

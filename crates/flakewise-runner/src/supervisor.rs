@@ -95,6 +95,8 @@ pub(crate) struct Session {
     main: usize,
     /// What was named on the command line, until it is ready.
     named: Vec<String>,
+    /// How many names were told once more: plug-ins may repeat a suite.
+    repeated: usize,
     /// How long its command line and environment are, as far as they came in parts.
     words: usize,
     /// Whether main waits for verdicts.
@@ -293,10 +295,10 @@ impl Supervisor {
         let number = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX);
         let (session, job, in_suite, worker) = match hello.role {
             Role::Main => (number, 0, true, "main".to_owned()),
-            Role::Zygote => match self.sessions.get(hello.job as usize) {
-                Some(Session { zygote: None, .. }) => (hello.job, 0, false, "zygote".to_owned()),
-                _ => return false,
-            },
+            Role::Zygote if (hello.job as usize) < self.sessions.len() => {
+                (hello.job, 0, false, "zygote".to_owned())
+            }
+            Role::Zygote => return false,
             Role::Child | Role::Fresh => match self.jobs.get(&hello.job) {
                 Some(job) if job.peer.is_none() => (job.session, hello.job, job.in_suite, job.worker.clone()),
                 _ => return false,
@@ -336,6 +338,7 @@ impl Supervisor {
                     workers: 0,
                     main: place,
                     named: Vec::new(),
+                    repeated: 0,
                     words: 0,
                     waits: false,
                     end: SessionEnd::default(),
@@ -480,7 +483,11 @@ impl Supervisor {
     fn told_names(&mut self, number: u32, ids: Vec<String>) {
         let Some(session) = self.sessions.get_mut(number as usize) else { return };
         if session.ready.is_some() {
-            self.incomplete("pytest named tests after it had said that these were all".to_owned());
+            if session.names[session.repeated..].starts_with(&ids) {
+                session.repeated += ids.len();
+            } else {
+                self.incomplete("a pytest collected other tests than it had announced".to_owned());
+            }
         } else if session.names.len() + ids.len() <= MOST_TESTS {
             session.names.extend(ids);
         }
@@ -489,7 +496,11 @@ impl Supervisor {
     fn is_ready(&mut self, number: u32, mut ready: ReadyMessage, director: &mut dyn Director) {
         let Some(session) = self.sessions.get_mut(number as usize) else { return };
         if session.ready.is_some() {
-            return self.incomplete("a pytest collected its tests twice".to_owned());
+            let (told, total) = (std::mem::take(&mut session.repeated), session.names.len());
+            if told != total || ready.total as usize != total {
+                self.incomplete("a pytest collected other tests than it had announced".to_owned());
+            }
+            return;
         }
         let (found, announced) = (session.names.len(), ready.total as usize);
         if found != announced {

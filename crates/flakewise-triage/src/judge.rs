@@ -49,6 +49,8 @@ const BROKEN_FOR_LONG: f64 = 0.3;
 const EXECUTES: (f64, f64) = (0.95, 0.35);
 const LOADS: (f64, f64) = (0.04, 0.25);
 const DISJOINT: (f64, f64) = (0.01, 0.40);
+/// Not all of it could be observed.
+const UNSEEN: (f64, f64) = (0.02, 0.05);
 /// How likely a test that the change broke fails at the base in the same way.
 const REGRESSION_AT_BASE: f64 = 0.01;
 /// How likely a test that always fails passes when it is run at the base now.
@@ -359,7 +361,8 @@ fn hypotheses(facts: &Facts<'_>) -> [f64; 3] {
         Some(Meeting::Disjoint { .. }) => DISJOINT,
         Some(meeting) if meeting.only_configuration() || facts.executes_nothing() => LOADS,
         Some(Meeting::Touches(_)) => EXECUTES,
-        Some(Meeting::Unknown { .. }) | None => (1.0, 1.0),
+        Some(Meeting::Unknown { .. }) => UNSEEN,
+        None => (1.0, 1.0),
     };
     let count = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     let passes = match facts.base.map(|base| base.source) {

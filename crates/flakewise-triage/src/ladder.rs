@@ -14,6 +14,8 @@ use crate::TriageSettings;
 /// Failures that look alike from this many on are one incident: one of them is
 /// run again for all.
 pub(crate) const INCIDENT: usize = 5;
+/// A test that takes no longer than this is run again a few times more.
+const QUICK: std::time::Duration = std::time::Duration::from_millis(200);
 /// Fewer incidents than this never close the gate.
 const FEWEST: u64 = 10;
 
@@ -133,6 +135,11 @@ impl<'a> Ladder<'a> {
     }
 }
 
+/// Whether a few more runs of a test cost next to nothing.
+fn is_quick(executions: &[Execution]) -> bool {
+    executions.iter().all(|one| one.duration.is_none_or(|duration| duration <= QUICK))
+}
+
 /// What a failure looks like. A process that died says nothing about why.
 fn look(execution: &Execution) -> Option<Look> {
     if matches!(execution.outcome, Outcome::Crashed | Outcome::TimedOut) {
@@ -193,11 +200,15 @@ impl Director for Ladder<'_> {
         // reasons.
         let is_there = |executions: &[Execution]| executions.iter().any(|one| one.worker == worker);
         let wanted = self.failing.iter().filter(|(test, executions)| {
+            let (climbs, done) = (self.climbs(**test), self.count(**test, Phase::Postpone));
+            let contrasts = self.settings.contrast > 0
+                && (climbs || self.is_cleared(**test))
+                && done < self.settings.postponed + self.settings.contrast
+                && is_quick(executions);
             test.session == session
-                && self.climbs(**test)
                 && !dies(executions)
                 && is_there(executions)
-                && self.count(**test, Phase::Postpone) < self.settings.postponed
+                && ((climbs && done < self.settings.postponed) || contrasts)
         });
         wanted.map(|(test, _)| test.number).collect()
     }
@@ -240,6 +251,7 @@ mod tests {
             most_processes: 50,
             verify_base: false,
             tolerance: crate::Tolerance::Nothing,
+            contrast: 0,
             kind_time: std::time::Duration::ZERO,
             base_time: std::time::Duration::ZERO,
             seed: 1,

@@ -90,7 +90,9 @@ pub(crate) fn reproduction(
     let limit = test_timeout + START;
     if first == Some(Outcome::TimedOut) {
         let seconds = limit.as_secs_f64().ceil().to_string();
-        plain.words.splice(0..0, ["timeout".to_owned(), seconds]);
+        // Some that hang are deaf to requests.
+        let words = ["timeout", "-k", "5", &seconds].map(str::to_owned);
+        plain.words.splice(0..0, words);
     }
     let argument = facts.argument(name);
     let names = [argument.as_str()];
@@ -266,7 +268,7 @@ mod tests {
         let once = Manner::Sometimes(Tally { passed: 1, failed: 1 });
         let repeated = "for i in $(seq 20); do PYTHONHASHSEED=7 uv run pytest -q a.py::t || break; done";
         check(once, &[FAILED], repeated, false);
-        let hangs = "PYTHONHASHSEED=7 timeout 12 uv run pytest -q a.py::t";
+        let hangs = "PYTHONHASHSEED=7 timeout -k 5 12 uv run pytest -q a.py::t";
         check(Manner::Alone, &[(Phase::First, Outcome::TimedOut)], hangs, true);
     }
 

@@ -311,6 +311,7 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
         most_processes: 50,
         verify_base: false,
         tolerance: Tolerance::Flaky,
+        contrast: 3,
         kind_time: std::time::Duration::from_secs(10),
         base_time: std::time::Duration::ZERO,
         seed: 1,
@@ -351,7 +352,7 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
         attempt(&mut climbed, Phase::Fork, Condition::Alone, random);
     }
     let costs: BTreeMap<Condition, f64> = [
-        (Condition::Later, 0.005),
+        (Condition::Later, 0.505),
         (Condition::Alone, 0.02),
         (Condition::NewProcess, 0.8),
         (Condition::OtherSeed, 0.8),

@@ -26,6 +26,9 @@ use crate::{BaseTree, Change, Meeting, same_failure};
 const BASE_TRIES: u32 = 2;
 /// How often a flaky test is tried at the base, to see whether it is flaky there.
 const BASE_TRIES_OF_FLAKES: u32 = 4;
+/// What it costs to set up the session's fixtures again, in seconds, besides what
+/// they do to their surroundings.
+const SET_UP_AGAIN: f64 = 0.5;
 /// How often a flaky test is run again to find out its kind.
 const MOST_TRIALS: usize = 80;
 
@@ -52,6 +55,9 @@ pub struct TriageSettings {
     pub verify_base: bool,
     /// Which failures leave the build green.
     pub tolerance: Tolerance,
+    /// Further reruns after the suite, in the same process, of tests that are quick:
+    /// they tell kinds of flakes apart.
+    pub contrast: u32,
     /// How long a failing test may be run again to find out its kind.
     pub kind_time: Duration,
     /// How long failing tests may be run at the base where nothing else decides,
@@ -364,7 +370,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         let cost = |condition: &Condition| match condition {
             Condition::AtOnce => None,
             // It would take the suite's process along.
-            Condition::Later => (self.suite.waits(test.session) && !dies).then_some(taken + 0.001),
+            // And the session's fixtures are set up again for it.
+            Condition::Later => (self.suite.waits(test.session) && !dies).then_some(taken + SET_UP_AGAIN),
             Condition::Alone => self.suite.can_fork(test.session).then(|| of_process(Phase::Fork, 0.01)),
             Condition::NewProcess | Condition::OtherSeed => Some(of_process(Phase::Fresh, 0.5)),
         };

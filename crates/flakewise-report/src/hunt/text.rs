@@ -50,7 +50,7 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
         }
         if open > 0 {
             let tests = plural(open, "test failed", "tests failed");
-            writeln!(out, "{} beside other tests, with no time to confirm it", styled(BOLD, tests))?;
+            writeln!(out, "{} beside other tests, which is not confirmed", styled(BOLD, tests))?;
         }
     }
     if report.orders > 0 {
@@ -166,11 +166,11 @@ fn only_beside(found: &FoundTest) -> String {
     let FoundTest { solo, beside, .. } = found;
     let failed =
         format!("failed {} of {} beside others", number(beside.failed), plural(beside.runs(), "run", "runs"));
+    let passed = format!("passed all {} with nothing beside it", plural(solo.runs(), "run", "runs"));
     if found.kind == FoundKind::Beside {
-        let passed = format!("passed all {} with nothing beside it", plural(solo.runs(), "run", "runs"));
         format!("only beside other tests: shares a port, file or service ({failed}, {passed})")
     } else {
-        format!("{failed}; there was no time to repeat it with nothing beside it")
+        format!("{failed}, {passed}: too few to tell whether it needs them")
     }
 }
 
@@ -352,7 +352,7 @@ mod tests {
                     ..found("test_port", FoundKind::Beside, 3, 120)
                 },
                 FoundTest {
-                    solo: Tally { passed: 1, failed: 0 },
+                    solo: Tally { passed: 31, failed: 0 },
                     beside: Tally { passed: 0, failed: 1 },
                     failure: None,
                     ..found("test_late", FoundKind::Unconfirmed, 1, 1)
@@ -367,7 +367,7 @@ mod tests {
         insta::assert_snapshot!(shown(&report), @"
         4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
         1 test fails only beside other tests
-        1 test failed beside other tests, with no time to confirm it
+        1 test failed beside other tests, which is not confirmed
         part 2 of 4 of the tests
         900 runs of this code were known before
 
@@ -394,7 +394,7 @@ mod tests {
                only beside other tests: shares a port, file or service (failed 3 of 61 runs beside others, passed all 59 runs with nothing beside it)
 
         UNCONFIRMED  tests/test_cart.py::test_late  13f26bdf
-               failed 1 of 1 run beside others; there was no time to repeat it with nothing beside it
+               failed 1 of 1 run beside others, passed all 31 runs with nothing beside it: too few to tell whether it needs them
 
         broken: 1 test never passed
                - tests/test_cart.py::test_broken

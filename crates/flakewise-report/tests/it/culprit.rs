@@ -167,7 +167,7 @@ fn where_nothing_differs_it_is_said_what_was_tried() {
 
 #[test]
 fn a_search_that_ran_out_of_time_says_so_and_how_to_continue() {
-    let spent = Some(Duration::from_secs(60));
+    let spent = Some(Duration::from_mins(1));
     let text = |orders| {
         let answer = CulpritAnswer::Undecided { orders };
         plain(&CulpritReport { answer, spent, ..report(false, vec![]) })

@@ -21,6 +21,8 @@ use crate::printer::Printer;
 
 /// The most processes for one test when `--confidence` asks for more.
 const MOST_PROCESSES: u32 = 50;
+/// Further runs of a quick test in the suite's process, to tell kinds apart.
+const CONTRAST: u32 = 3;
 /// How long one failing test may be run again to find out its kind.
 const KIND_TIME: Duration = Duration::from_secs(10);
 /// How long failing tests may be run at the base without `--verify-base`.
@@ -129,6 +131,7 @@ fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
             Some(Tolerated::Known) => Tolerance::Known,
             Some(Tolerated::Flaky) => Tolerance::Flaky,
         },
+        contrast: if arguments.postpone > 0 { CONTRAST } else { 0 },
         kind_time: KIND_TIME,
         base_time: BASE_TIME,
         seed,

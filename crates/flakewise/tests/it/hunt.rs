@@ -325,19 +325,18 @@ def test_calm():
 #[test]
 fn what_fails_only_beside_others_is_never_called_flaky() {
     let project = Project::new(SHARED);
-    for arguments in [&["--orders=4"][..], &[]] {
-        let arguments = [arguments, &["--jobs", "4", "--budget", "12s"]].concat();
-        let report = project.hunt(&arguments);
+    // The first ends when the orders have run, however slow the machine is.
+    for arguments in [&["--orders=4", "--hidden=1e9", "--budget=10m"][..], &["--budget=8s"]] {
+        let report = project.hunt(&[arguments, &["--jobs", "4"]].concat());
         let nothing = Value::Array(vec![]);
         assert_eq!((&report["found"], &report["always_fail"]), (&nothing, &nothing), "{report:#}");
         let beside = report["only_beside"].as_array().expect("a list");
-        assert!(!beside.is_empty(), "four at a time meet: {report:#}");
+        assert!(report["orders"] == 0 || !beside.is_empty(), "four at a time meet: {report:#}");
         for test in beside {
             assert!(["beside", "unconfirmed"].contains(&test["kind"].as_str().expect("a kind")), "{test:#}");
             assert_eq!(test["solo"]["failed"], 0);
             assert!(test["beside"]["failed"].as_u64().expect("a number") > 0);
         }
-        assert!(report["hidden"]["high"].as_u64().expect("a number") <= 1, "{report:#}");
     }
     // Nor does the history blame them for it.
     #[cfg(feature = "history")]
@@ -349,10 +348,12 @@ fn a_hunt_ends_with_its_budget_whatever_runs() {
     let tests = "import time\ndef test_quick():\n    pass\ndef test_slow():\n    time.sleep(100)\n";
     let project = Project::new(tests);
     let report = project.hunt(&["--budget", "3s", "--no-store"]);
-    assert_eq!((&report["end"], &report["executions"]), (&"budget".into(), &1.into()), "{report:#}");
-    assert_eq!((&report["tests"], &report["cleared"]["tests"]), (&2.into(), &1.into()));
+    assert_eq!((&report["end"], &report["tests"]), (&"budget".into(), &2.into()), "{report:#}");
+    // Neither is said to have failed; on a slow machine not even the first has run.
+    assert_eq!(report["always_fail"], Value::Array(vec![]));
     let notice = report["notices"][0]["text"].as_str().expect("a text");
-    assert_eq!(notice, "not run for lack of time: 1 test");
+    let left = 2 - report["executions"].as_u64().expect("a number");
+    assert!(left > 0 && notice.starts_with(&format!("not run for lack of time: {left} test")), "{notice}");
 }
 
 #[test]
