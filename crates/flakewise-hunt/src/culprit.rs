@@ -146,13 +146,20 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
     search(suite, context, 1.0).map(|(report, _)| report)
 }
 
-/// Looks for the tests that a test depends on, in a share of the budget. Returns
-/// when the whole budget is over, too.
+/// What is left for those who go on after a search.
+pub(crate) struct Rest {
+    /// When the whole budget is over.
+    pub(crate) end: Instant,
+    /// What a new process takes.
+    pub(crate) fresh_takes: Duration,
+}
+
+/// Looks for the tests that a test depends on, in a share of the budget.
 pub(crate) fn search(
     suite: &mut Suite,
     context: &mut CulpritContext<'_>,
     share: f64,
-) -> Result<(CulpritReport, Instant), CulpritError> {
+) -> Result<(CulpritReport, Rest), CulpritError> {
     let began = Instant::now();
     suite.run(&mut Collect)?;
     suite.search();
@@ -185,7 +192,7 @@ pub(crate) fn search(
         notices: Vec::new(),
     };
     let (answer, cleaners) = search.answer()?;
-    let Search { suite, context, alone, notices, first_proof, pairs, is_spent, .. } = search;
+    let Search { suite, context, alone, notices, first_proof, pairs, is_spent, fresh_takes, .. } = search;
     if is_spent {
         context.answers.keep();
     }
@@ -207,7 +214,7 @@ pub(crate) fn search(
         duration: began.elapsed(),
         notices,
     };
-    Ok((report, deadline))
+    Ok((report, Rest { end: deadline, fresh_takes }))
 }
 
 /// The test of this name: its runner's name, its id or the id of a finding about

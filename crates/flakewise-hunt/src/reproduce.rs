@@ -7,7 +7,7 @@ use flakewise_runner::{FreshOptions, RunnerError, Suite, TestKey};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::culprit::{CulpritContext, CulpritError, CulpritProgress, find, search};
+use crate::culprit::{CulpritContext, CulpritError, CulpritProgress, Rest, find, search};
 
 /// New processes to see how often something fails.
 const FRESH: u64 = 10;
@@ -31,10 +31,11 @@ pub fn reproduce(
     suite: &mut Suite,
     context: &mut CulpritContext<'_>,
 ) -> Result<ReproduceReport, CulpritError> {
-    let (mut search, end) = search(suite, context, SEARCH_SHARE)?;
+    let (mut search, Rest { end, fresh_takes }) = search(suite, context, SEARCH_SHARE)?;
     let test = find(suite, &search.test.name)?;
     let random = StdRng::seed_from_u64(context.settings.seed);
-    let mut measure = Measure { suite, test, tell: context.progress, random, end, is_spent: false };
+    let mut measure =
+        Measure { suite, test, tell: context.progress, random, end, fresh_takes, is_spent: false };
     let mut hash_seeds = 0;
     let mut ways = match &search.answer {
         CulpritAnswer::Victim(culprits) => {
@@ -74,6 +75,8 @@ struct Measure<'a> {
     /// When nothing more is begun, and whether it came to that.
     end: Instant,
     is_spent: bool,
+    /// What a new process takes.
+    fresh_takes: Duration,
 }
 
 impl Measure<'_> {
@@ -131,8 +134,7 @@ impl Measure<'_> {
         (self.tell)(CulpritProgress::Confirming);
         while tally.runs() < FRESH || (tally.failed < ENOUGH_FAILURES && tally.runs() < MOST_FRESH) {
             // What was found is run once in any case.
-            let runs = u32::try_from(tally.runs()).unwrap_or(u32::MAX);
-            if runs > 0 && !self.has_time(began.elapsed() / runs) {
+            if tally.runs() > 0 && !self.has_time(self.fresh_takes) {
                 break;
             }
             match self.once(before, hash_seed)? {
@@ -159,7 +161,9 @@ impl Measure<'_> {
             before: before.to_vec(),
             ..FreshOptions::default()
         };
+        let began = Instant::now();
         let ended = self.suite.fresh(self.test, &options)?.execution.ok();
+        self.fresh_takes = began.elapsed();
         Ok(ended.filter(|ended| ended.outcome != Outcome::Skipped).map(|ended| ended.outcome.is_failure()))
     }
 
@@ -167,7 +171,7 @@ impl Measure<'_> {
     fn hash_seeds(&mut self) -> Result<(Option<Way>, u32), RunnerError> {
         for seed in 0..HASH_SEEDS {
             (self.tell)(CulpritProgress::Trying { done: u64::from(seed), all: u64::from(HASH_SEEDS) });
-            if !self.has_time(Duration::ZERO) {
+            if !self.has_time(self.fresh_takes) {
                 return Ok((None, seed));
             }
             if self.once(&[], Some(seed))? == Some(true) {
