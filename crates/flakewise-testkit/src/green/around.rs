@@ -35,13 +35,13 @@ const HANG_FILE: &str = "tests/test_hang.py";
 const HANG: &str = "tests/test_hang.py::test_hang";
 
 /// A plug-in that finds unused snapshots when the session finishes.
-const SNAPSHOTS: &str = r#"import pytest
+const SNAPSHOTS: &str = "import pytest
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session):
     session.exitstatus = 1
-"#;
+";
 
 const CANNOT_BE_IMPORTED: &str = "import nowhere\n";
 
