@@ -188,7 +188,7 @@ pub struct Scenario {
     /// The only right exit codes, for each of [`Policy::ALL`].
     pub codes: [i32; 3],
     /// The policies it is run under: all, unless it takes long.
-    pub policies: Vec<Policy>,
+    pub(crate) policies: Vec<Policy>,
     /// The only right headlines; any of several if the evidence allows more.
     pub(crate) headlines: Vec<(Vec<Policy>, String, Vec<Headline>)>,
     /// Whether headlines are left open, where it depends on timing which tests
@@ -398,6 +398,13 @@ impl Scenario {
             return vec![Edit { path: "shop/prices.py".to_owned(), content: Some(HARMLESS.to_owned()) }];
         }
         self.change.clone()
+    }
+
+    /// The policies to run it under. Where all of them end alike, the most
+    /// tolerant one is enough for a quick look.
+    pub fn policies(&self, all: bool) -> &[Policy] {
+        let alike = self.codes.iter().all(|code| *code == self.codes[0]);
+        if alike && !all { &self.policies[self.policies.len() - 1..] } else { &self.policies }
     }
 
     /// The right exit code under a policy.

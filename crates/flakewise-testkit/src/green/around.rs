@@ -74,7 +74,8 @@ fn plugins() -> Vec<Scenario> {
         Scenario::new("coverage-of-everything", "`--cov` without a source does not measure the agent (H3)")
             .file("tests/test_prices.py", cover(""))
             .pytest(&["--cov", "--cov-fail-under=100", "tests"])
-            .tools(),
+            .tools()
+            .needlessly_red("coverage without a source measures the files of the agent too (H3)"),
         Scenario::new("snapshot-plugin", "a plug-in sets the exit status as the session finishes (H2)")
             .mirror()
             .file("conftest.py", SNAPSHOTS)
@@ -212,7 +213,8 @@ fn incomplete() -> Vec<Scenario> {
         .known()
         .pytest(&["-x", "tests"])
         .exits([1, 0, 0])
-        .says("tests/test_zeta.py::test_mirror", Flaky),
+        .says("tests/test_zeta.py::test_mirror", Flaky)
+        .needlessly_red("`-x` ends the test loop with an exception, after which pytest keeps its code"),
         Scenario::new("lost-by-pytest-exit", "a test ends the session with `pytest.exit(…, returncode=0)`")
             .file(
                 "tests/test_enough.py",

@@ -4,7 +4,8 @@
 //! Some scenarios need tox, nox, uv and pytest-cov. `.ci/run` installs them and
 //! names their Python in `FLAKEWISE_GREEN_PYTHON`; without it, those scenarios are
 //! skipped, but never on CI. `FLAKEWISE_GREEN=make` runs only scenarios with
-//! `make` in their names.
+//! `make` in their names. Scenarios that end alike under all policies run under
+//! `flaky` only, and under all with `FLAKEWISE_GREEN_POLICIES=all`, as on CI.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -96,6 +97,7 @@ fn show(text: &str) {
 struct Python {
     path: PathBuf,
     has_tools: bool,
+    all_policies: bool,
 }
 
 impl Python {
@@ -114,7 +116,8 @@ impl Python {
                 assert!(folder.join(tool).exists(), "{tool} is not installed beside {}", path.display());
             }
         }
-        Self { path, has_tools }
+        let all_policies = std::env::var("FLAKEWISE_GREEN_POLICIES").is_ok_and(|value| value == "all");
+        Self { path, has_tools, all_policies }
     }
 }
 
@@ -177,7 +180,7 @@ fn check<'a>(scenario: &'a Scenario, python: &Python) -> Vec<Answer<'a>> {
             return vec![answer];
         }
     }
-    let policies = scenario.policies.iter().map(|&policy| {
+    let policies = scenario.policies(python.all_policies).iter().map(|&policy| {
         let name = policy.name();
         let work = context.path().join(format!("work-{name}"));
         repository.judged(&work);
