@@ -247,7 +247,7 @@ impl Place<'_> {
 
 /// A new folder of this kind.
 fn tempfile(context: &TestContext, kind: &str) -> PathBuf {
-    let path = (0..)
+    let path = (0..u32::MAX)
         .map(|number| context.path().join(format!("{kind}-{number}")))
         .find(|path| !path.exists())
         .expect("there are numbers left");
