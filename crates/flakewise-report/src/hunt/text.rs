@@ -389,11 +389,11 @@ mod tests {
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                passed and failed in earlier runs of this code
 
-        BESIDE OTHERS  tests/test_cart.py::test_port  4ebabbe3
+        BESIDE OTHERS  tests/test_cart.py::test_port  b7db0ba9
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
                only beside other tests: shares a port, file or service (failed 3 of 61 runs beside others, passed all 59 runs with nothing beside it)
 
-        UNCONFIRMED  tests/test_cart.py::test_late  13f26bdf
+        UNCONFIRMED  tests/test_cart.py::test_late  680e6d24
                failed 1 of 1 run beside others, passed all 31 runs with nothing beside it: too few to tell whether it needs them
 
         broken: 1 test never passed
