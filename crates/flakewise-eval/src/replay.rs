@@ -45,6 +45,8 @@ pub struct ReplayResult {
     /// For each stop, in suites: how often the interval for the hidden tests of a
     /// project held the truth, and how often there was one.
     pub coverage: Vec<(f64, u32, u32)>,
+    /// Likewise of those that fail in one of a hundred runs or more.
+    pub coverage_of_often: Vec<(f64, u32, u32)>,
     /// Likewise for all projects together.
     pub coverage_of_all: Vec<(f64, u32, u32)>,
 }
@@ -90,9 +92,32 @@ impl Replay {
         Self { tests, projects, priors, flaky }
     }
 
+    /// Hunts with another share of projects in which nothing is flaky than that
+    /// which was learnt.
+    pub fn suppose_clean(&mut self, share: f64) {
+        for prior in &mut self.priors {
+            prior.clean = share;
+        }
+    }
+
     /// What was learnt for each project.
     pub fn priors(&self) -> &[Prior] {
         &self.priors
+    }
+
+    /// How likely a project shows nothing when each test runs so often, though two
+    /// or more are flaky that fail at least at this rate: the mean of all projects.
+    pub fn quiet(&self, runs: u32, least: f64) -> f64 {
+        let chance = |rows: &Vec<usize>| {
+            let known = rows.iter().map(|&row| self.tests[row].known).filter(is_flaky);
+            let rates: Vec<f64> =
+                known.map(|known| f64::from(known.failed) / f64::from(known.passed + known.failed)).collect();
+            if rates.iter().filter(|rate| **rate >= least).count() < 2 {
+                return 0.0;
+            }
+            rates.iter().map(|rate| (1.0 - rate).powf(runs.into())).product::<f64>()
+        };
+        self.projects.iter().map(chance).sum::<f64>() / self.projects.len().max(1) as f64
     }
 
     /// How many tests are flaky.
@@ -118,12 +143,14 @@ impl Replay {
             .into_par_iter()
             .map(|seed| {
                 let fates = self.world(seed);
-                let (planner, coverage, coverage_of_all) = self.hunt(&fates, seed, wanted);
+                let (planner, [coverage, coverage_of_often, coverage_of_all]) =
+                    self.hunt(&fates, seed, wanted);
                 ReplayResult {
                     uniform: self.rounds(&fates, 0.0),
                     cannier: self.rounds(&fates, lower),
                     planner,
                     coverage,
+                    coverage_of_often,
                     coverage_of_all,
                 }
             })
@@ -149,6 +176,7 @@ impl Replay {
             cannier: mean(|run| &run.cannier),
             planner: mean(|run| &run.planner),
             coverage: sum(|run| &run.coverage),
+            coverage_of_often: sum(|run| &run.coverage_of_often),
             coverage_of_all: sum(|run| &run.coverage_of_all),
         }
     }
@@ -199,13 +227,10 @@ impl Replay {
             .collect()
     }
 
-    #[expect(clippy::type_complexity, reason = "a curve and two lists of counts")]
-    fn hunt(
-        &self,
-        fates: &[Fate],
-        seed: u64,
-        wanted: usize,
-    ) -> (Vec<f64>, Vec<(f64, u32, u32)>, Vec<(f64, u32, u32)>) {
+    /// The curve, and coverages: of projects, of what fails often in them, and of
+    /// all projects together.
+    #[expect(clippy::type_complexity, reason = "a curve and three lists of counts")]
+    fn hunt(&self, fates: &[Fate], seed: u64, wanted: usize) -> (Vec<f64>, [Vec<(f64, u32, u32)>; 3]) {
         let mut planners: Vec<Planner> = self
             .projects
             .iter()
@@ -233,10 +258,17 @@ impl Replay {
             .iter()
             .map(|rows| u32::try_from(rows.iter().filter(is_left).count()).expect("few"))
             .collect();
+        let is_often = |row: usize| {
+            let Known { passed, failed, .. } = self.tests[row].known;
+            f64::from(failed) >= Hidden::LEAST_RATE * f64::from(passed + failed)
+        };
+        let often = |rows: &Vec<usize>| rows.iter().filter(is_left).filter(|row| is_often(**row)).count();
+        let mut left_often: Vec<u32> =
+            self.projects.iter().map(|rows| u32::try_from(often(rows)).expect("few")).collect();
         let mut reruns = vec![0; self.tests.len()];
         let suite = self.tests.len() as f64;
         let (mut spent, mut curve, mut stops) = (0u64, Vec::new(), STOPS.iter().peekable());
-        let (mut coverage, mut coverage_of_all) = (Vec::new(), Vec::new());
+        let [mut coverage, mut coverage_of_often, mut coverage_of_all] = [const { Vec::new() }; 3];
         while curve.len() < wanted {
             let rate = |project: &usize| best[*project].map_or(-1.0, |(_, rate)| rate);
             let project = (0..planners.len())
@@ -259,21 +291,25 @@ impl Replay {
             if shows.is_some() {
                 curve.push(suites);
                 left[project] -= 1;
+                left_often[project] -= u32::from(is_often(row));
             }
             if let Some(&stop) = stops.next_if(|&&stop| suites >= stop) {
                 let mut all = vec![0; DRAWS];
-                let mut covered = (stop, 0, 0);
-                for (planner, &left) in planners.iter().zip(&left) {
-                    let mut draws = planner.hidden_draws(DRAWS);
+                let (mut covered, mut covered_often) = ((stop, 0, 0), (stop, 0, 0));
+                for ((planner, &left), &left_often) in planners.iter().zip(&left).zip(&left_often) {
+                    let mut draws = planner.hidden_draws(DRAWS, true);
                     all.iter_mut().zip(&draws).for_each(|(sum, draw)| *sum += draw);
                     covered.1 += u32::from(holds(&mut draws, left));
                     covered.2 += 1;
+                    covered_often.1 += u32::from(holds(&mut planner.hidden_draws(DRAWS, false), left_often));
+                    covered_often.2 += 1;
                 }
                 coverage.push(covered);
+                coverage_of_often.push(covered_often);
                 coverage_of_all.push((stop, u32::from(holds(&mut all, left.iter().sum())), 1));
             }
         }
-        (curve, coverage, coverage_of_all)
+        (curve, [coverage, coverage_of_often, coverage_of_all])
     }
 }
 

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use flakewise_model::Hidden;
 use rand::Rng;
 
 use crate::prior::{PLACES, Prior, SHIFTS, STATES, States, Tables, Transition};
@@ -28,6 +29,8 @@ pub(crate) struct Member {
 pub(crate) struct Belief {
     tables: Tables,
     survival: Survival,
+    /// The same for those that fail often enough to be counted.
+    often: Survival,
     /// How many tests always fail, for each that does not.
     broken: f64,
     tests: Vec<Test>,
@@ -105,6 +108,7 @@ impl Belief {
         let mut belief = Self {
             project: tables.project.map(f64::ln),
             survival: Survival::new(&tables),
+            often: Survival::at_least(&tables, Hidden::LEAST_RATE),
             broken: always_failing / (1.0 - always_failing),
             tests: Vec::with_capacity(members.len()),
             classes: Vec::new(),
@@ -126,7 +130,7 @@ impl Belief {
             });
             let test = Test { class, odds: prior.odds(risk), prior_odds: prior.odds(risk), shown };
             belief.tests.push(test);
-            belief.survival.keep(shown.and_again(1));
+            belief.keep(shown);
             let likelihood = belief.likelihood(test);
             let clean = belief.clean_likelihood(shown);
             let class = &mut belief.classes[class];
@@ -146,7 +150,7 @@ impl Belief {
         if before.shown == shown {
             return;
         }
-        self.survival.keep(shown.and_again(1));
+        self.keep(shown);
         self.tests[test].shown = shown;
         self.moved(before, test);
     }
@@ -162,7 +166,7 @@ impl Belief {
     /// A test that was set aside counts after all.
     pub(crate) fn reinstate(&mut self, test: usize, shown: Shown) {
         let before = self.tests[test];
-        self.survival.keep(shown.and_again(1));
+        self.keep(shown);
         self.tests[test] = Test { odds: before.prior_odds, shown, ..before };
         self.moved(before, test);
     }
@@ -185,6 +189,12 @@ impl Belief {
         if class.drift > DRIFT {
             self.tell(before.class);
         }
+    }
+
+    /// Makes what comes quick.
+    fn keep(&mut self, shown: Shown) {
+        self.survival.keep(shown.and_again(1));
+        self.often.keep(shown.and_again(1));
     }
 
     /// Lets every class tell what it learnt.
@@ -224,6 +234,19 @@ impl Belief {
             }
         }
         (self.weight * flaky, self.weight * reveal)
+    }
+
+    /// The chance that a test is flaky, has not shown it, and fails often enough to
+    /// be counted.
+    pub(crate) fn hidden_chance(&self, test: usize) -> f64 {
+        let test = self.tests[test];
+        if test.shown.both() {
+            return 0.0;
+        }
+        let class = &self.classes[test.class];
+        let posterior = class.posterior.as_deref().copied().unwrap_or_else(|| self.posterior(class));
+        let flaky = self.flaky_by_state(test, &self.often);
+        self.weight * posterior.iter().zip(flaky).map(|(weight, flaky)| weight * flaky).sum::<f64>()
     }
 
     /// Works out what [`Belief::chances`] needs for a test and its class-mates.
@@ -271,8 +294,10 @@ impl Belief {
         1.0 / (1.0 + self.clean_odds * (self.clean.logarithm - self.some_flaky()).exp())
     }
 
-    /// Draws how many tests are flaky and have not shown it.
-    pub(crate) fn draw(&self, draws: usize, random: &mut impl Rng) -> Vec<u32> {
+    /// Draws how many tests are flaky and have not shown it; of all, or of those
+    /// that fail often enough to be counted.
+    pub(crate) fn draw(&self, draws: usize, all: bool, random: &mut impl Rng) -> Vec<u32> {
+        let rates = if all { &self.survival } else { &self.often };
         let mut counts = vec![0; draws];
         let project = scaled(&self.project);
         let states: Vec<usize> = (0..draws).map(|_| pick(&project, random)).collect();
@@ -287,7 +312,7 @@ impl Belief {
                     .iter()
                     .map(|&member| self.tests[member])
                     .filter(|test| !test.shown.both())
-                    .map(|test| self.flaky_by_state(test))
+                    .map(|test| self.flaky_by_state(test, rates))
                     .collect();
                 // For each state that came up, how likely each number is at most.
                 let mut numbers: Vec<Option<Vec<f64>>> = vec![None; STATES];
@@ -392,12 +417,13 @@ impl Belief {
         Clean { logarithm: self.constant(shown, 0.0).ln(), found: 0 }
     }
 
-    fn flaky_by_state(&self, test: Test) -> States {
-        let now = self.survival.places(test.shown);
+    /// In each state, how likely a test is flaky and fails at some rates.
+    fn flaky_by_state(&self, test: Test, rates: &Survival) -> States {
+        let (now, wanted) = (self.survival.places(test.shown), rates.places(test.shown));
         std::array::from_fn(|state| {
             let odds = test.odds * self.tables.odds[state / PLACES];
-            let flaky = odds * now[state % PLACES];
-            flaky / (self.constant(test.shown, odds) + flaky)
+            let place = state % PLACES;
+            odds * wanted[place] / (self.constant(test.shown, odds) + odds * now[place])
         })
     }
 }

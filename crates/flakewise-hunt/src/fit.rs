@@ -41,8 +41,7 @@ impl Prior {
             rate_apart: 0.1,
             rates,
             always_failing,
-            // Jeffreys' prior: a few projects without a flaky test prove little.
-            clean: (clean + 0.5) / (projects.len() as f64 + 1.0),
+            clean: clean / projects.len().max(1) as f64,
         };
         let mut most = best.log_likelihood(projects);
         for _ in 0..ROUNDS {

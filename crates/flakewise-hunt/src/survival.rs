@@ -40,7 +40,15 @@ const KEPT: usize = 1 << 15;
 
 impl Survival {
     pub(crate) fn new(tables: &Tables) -> Self {
-        Self { passed: Vec::new(), powers: [1.0; RATES], weights: tables.rates }
+        Self::at_least(tables, 0.0)
+    }
+
+    /// And that it fails at a rate of at least this.
+    pub(crate) fn at_least(tables: &Tables, least: f64) -> Self {
+        let weights = tables
+            .rates
+            .map(|weights| std::array::from_fn(|step| if rate(step) >= least { weights[step] } else { 0.0 }));
+        Self { passed: Vec::new(), powers: [1.0; RATES], weights }
     }
 
     /// Makes what comes quick.

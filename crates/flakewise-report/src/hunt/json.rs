@@ -1,6 +1,6 @@
 //! A hunt for machines.
 
-use flakewise_model::{FoundTest, HuntReport, Surroundings, Tally, highest_rate};
+use flakewise_model::{FoundTest, Hidden, HuntReport, Surroundings, Tally, highest_rate};
 use serde::Serialize;
 
 use crate::json::{FORMAT, NoticeSummary, render, time};
@@ -41,6 +41,7 @@ pub fn hunt_json(report: &HuntReport) -> String {
             expected: hidden.expected,
             low: hidden.low,
             high: hidden.high,
+            least_rate: Hidden::LEAST_RATE,
         }),
         notices: report.notices.iter().map(NoticeSummary::from).collect(),
     })
@@ -175,4 +176,5 @@ struct HiddenSummary {
     expected: f64,
     low: u32,
     high: u32,
+    least_rate: f64,
 }

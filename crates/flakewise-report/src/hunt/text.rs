@@ -236,12 +236,17 @@ fn write_cleared(out: &mut String, report: &HuntReport) -> std::fmt::Result {
 
 fn hidden_words(hidden: Hidden) -> String {
     let expected = hidden.expected;
+    let rate = format!("{:.0} %", 100.0 * Hidden::LEAST_RATE);
     match (hidden.low, hidden.high) {
-        (_, 0) => format!("probably no further flaky test, {expected:.1} expected (90 % sure)"),
-        (low, high) if low == high => format!("probably {} more", count(u64::from(low), "flaky test")),
+        (_, 0) => {
+            format!(
+                "probably no further test that fails in {rate} of runs or more, {expected:.1} expected (90 % sure)"
+            )
+        }
         (low, high) => {
-            let tests = plural(u64::from(high), "more flaky test", "more flaky tests");
-            format!("probably {low} to {tests}, {expected:.1} expected (90 % sure)")
+            let tests = plural(u64::from(high), "more test that fails", "more tests that fail");
+            let tests = if low == high { tests } else { format!("{low} to {tests}") };
+            format!("probably {tests} in {rate} of runs or more, {expected:.1} expected (90 % sure)")
         }
     }
 }
@@ -399,7 +404,7 @@ mod tests {
         broken: 1 test never passed
                - tests/test_cart.py::test_broken
         cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
-        hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
+        hidden: probably 0 to 3 more tests that fail in 1 % of runs or more, 0.8 expected (90 % sure)
         warning: something was in the way
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
@@ -462,7 +467,7 @@ mod tests {
                passed and failed in different orders of the tests; there was no time to tell why
 
         cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
-        hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
+        hidden: probably 0 to 3 more tests that fail in 1 % of runs or more, 0.8 expected (90 % sure)
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
@@ -473,7 +478,7 @@ mod tests {
         no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
 
         cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
-        hidden: probably 0 to 3 more flaky tests, 0.8 expected (90 % sure)
+        hidden: probably 0 to 3 more tests that fail in 1 % of runs or more, 0.8 expected (90 % sure)
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
@@ -489,7 +494,7 @@ mod tests {
         no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
 
         cleared: 2,434 tests behaved consistently in 2,434 runs; half of them ran once at most, too few to clear a single test
-        hidden: probably no further flaky test, 0.0 expected (90 % sure)
+        hidden: probably no further test that fails in 1 % of runs or more, 0.0 expected (90 % sure)
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
