@@ -28,6 +28,10 @@ MACHINERY = ("_pytest", "pluggy", "importlib", "_frozen_importlib_external", "_f
 READERS = ("_pytest", "iniconfig", "coverage", "pytest_cov", "pytest_env")
 #: How the names of configuration files end.
 CONFIGURATION = (".ini", ".toml", ".cfg", ".coveragerc")
+#: Where pytest looks for its configuration, in the root of the suite.
+CANDIDATES = (
+    "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
+)  # fmt: skip
 #: How many addresses are told.
 ADDRESSES = 16
 
@@ -343,10 +347,21 @@ class Observer:
 
     # Telling the host
 
+    def configuration(self, config):
+        """The file that configures pytest, and those it reads to find that one.
+        It has read them before anything is watched."""
+        running, self.running = self.running, False
+        root = str(getattr(config, "rootpath", None) or config.rootdir)
+        candidates = [os.path.join(root, name) for name in CANDIDATES]
+        found = [file for file in candidates if os.path.isfile(file)]
+        self.running = running
+        inipath = getattr(config, "inipath", None)
+        return found + ([str(inipath)] if inipath is not None else [])
+
     def report(self, connection, config):
         self.note_loaded()
-        if getattr(config, "inipath", None) is not None:
-            self.say("configured", str(config.inipath))
+        for file in self.configuration(config):
+            self.say("configured", file)
         connection.send({"t": "observed", "entries": self.trail.entries, "lines": self.can_see_lines})
 
 

@@ -364,7 +364,8 @@ mod tests {
         };
         let tests: Vec<ReplayTest> = (0..160).map(test).collect();
         let projects = vec![(0..80).collect(), (80..160).collect()];
-        Replay::with_priors(tests, projects, vec![Prior::default(); 2])
+        // Projects compete for runs: one that is held to be clean would wait.
+        Replay::with_priors(tests, projects, vec![Prior { clean: 0.0, ..Prior::default() }; 2])
     }
 
     #[test]

@@ -9,7 +9,10 @@
 //!    as file name and function, without line numbers (an edit elsewhere in the
 //!    file must not make a new failure). Frames of the standard library, of
 //!    test frameworks and of installed packages are not project frames;
-//! 3. only if no project frame is found: the first line of the message with
+//! 3. for Python, whose traces show it, the source line of the innermost of these
+//!    frames and of those in the same file: two assertions of one test are two
+//!    failures, and tests that call one function which fails share a failure;
+//! 4. only if no project frame is found: the first line of the message with
 //!    everything that changes from run to run replaced, see [`normalise`].
 //!
 //! Java, Python, JavaScript, Go, Rust, PHP, Ruby and C++ traces are understood.
@@ -22,7 +25,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Part of every hash; raise it with any change of the rule.
-const RULE: &str = "flakewise-fingerprint-1";
+const RULE: &str = "flakewise-fingerprint-2";
 const FRAMES: usize = 3;
 /// A trace is searched for frames in this many bytes at most, from its start
 /// and, for runners that print the innermost frame last, from its end.
@@ -161,11 +164,38 @@ fn project_frames(trace: &str) -> Vec<String> {
         frame(&captures)
     };
     let lines = |text| str::lines(text).filter(|line| has_place(line));
-    let python: Vec<_> = lines(end).rev().filter_map(|line| frame_in(line, true)).take(FRAMES).collect();
-    if !python.is_empty() {
-        return python;
+    let all: Vec<&str> = end.lines().collect();
+    let places = (0..all.len()).rev().filter(|&place| has_place(all[place]));
+    let python = places.filter_map(|place| Some((frame_in(all[place], true)?, place))).take(FRAMES);
+    let python: Vec<(String, usize)> = python.collect();
+    if let Some((innermost, _)) = python.first() {
+        let file = |frame: &str| frame.split(' ').next().unwrap_or_default().to_owned();
+        let innermost = file(innermost);
+        let with_source = |(frame, place): &(String, usize)| match statement(&all, *place) {
+            Some(source) if file(frame) == innermost => format!("{frame} {source}"),
+            _ => frame.clone(),
+        };
+        return python.iter().map(with_source).collect();
     }
     lines(start).filter_map(|line| frame_in(line, false)).take(FRAMES).collect()
+}
+
+/// The source line that a trace of Python shows for the frame in one of its lines:
+/// after it, or, as pytest shows functions, before it and marked.
+fn statement<'a>(lines: &[&'a str], place: usize) -> Option<&'a str> {
+    let after = lines[place].contains("\", line ") || lines[place].contains(": in ");
+    let source = if after {
+        lines.get(place + 1).copied().filter(|line| line.starts_with("    ") && !has_place(line))
+    } else {
+        let mut before = lines[..place].iter().rev().take_while(|line| !is_end_of_function(line));
+        before.find_map(|line| line.strip_prefix('>'))
+    };
+    source.map(str::trim).filter(|source| !source.is_empty())
+}
+
+/// Whether pytest has shown a function up to this line.
+fn is_end_of_function(line: &str) -> bool {
+    line.starts_with("_ _ ") || (has_place(line) && !line.starts_with(['>', ' ', 'E']))
 }
 
 /// Whether a line may be a frame: it has a `:12`, a `", line 12`, or a
@@ -262,7 +292,32 @@ mod tests {
         assert_eq!(project_frames(&PYTEST.replace("LINE", "12")), ["cart.py ", "test_cart.py "]);
         let native = "Traceback (most recent call last):\n  File \"/app/tests/t.py\", line 3, in test_x\n    f()\n  \
             File \"/app/src/c.py\", line 9, in f\n    g()\n  File \"/usr/lib/python3.11/json/x.py\", line 1, in loads\n";
-        assert_eq!(project_frames(native), ["c.py f", "t.py test_x"]);
+        assert_eq!(project_frames(native), ["c.py f g()", "t.py test_x"]);
+    }
+
+    #[test]
+    fn two_assertions_of_one_test_are_two_failures_in_every_style_of_pytest() {
+        let long = "    def test_total():\n        check(1)\n>       check(2)\n\ntests/test_cart.py:LINE: \n\
+            _ _ _ _ _ _ _\n\nx = 2\n\n    def check(x):\n>       assert x == 3\nE       assert 2 == 3\n\n\
+            tests/test_cart.py:7: AssertionError";
+        let short = "tests/test_cart.py:LINE: in test_total\n    check(2)\ntests/test_cart.py:7: in check\n    \
+            assert x == 3\nE   assert 2 == 3";
+        let native = "Traceback (most recent call last):\n  File \"/app/tests/test_cart.py\", line LINE, in test_total\n    \
+            check(2)\n    ~~~~~^^^\n  File \"/app/tests/test_cart.py\", line 7, in check\n    assert x == 3\n";
+        for trace in [long, short, native] {
+            let of = |trace: &str| Fingerprint::of(Some("AssertionError"), "assert 2 == 3", trace);
+            let other_line = trace.replace("LINE", "4");
+            let trace = &trace.replace("LINE", "3");
+            let frames = project_frames(trace);
+            assert!(frames[0].ends_with("assert x == 3") && frames[1].ends_with("check(2)"), "{frames:?}");
+            assert_eq!(of(trace), of(&other_line));
+            assert_ne!(of(trace), of(&trace.replace("check(2)", "check(1)")));
+            assert_ne!(of(trace), of(&trace.replace("assert x == 3", "assert x < 4")));
+        }
+        // What fails in a function of another file is one failure, whoever calls it.
+        let elsewhere = short.replace("LINE", "3").replace("test_cart.py:7", "helpers.py:7");
+        let of = |trace: &str| Fingerprint::of(Some("AssertionError"), "", trace);
+        assert_eq!(of(&elsewhere), of(&elsewhere.replace("check(2)", "check(1)")));
     }
 
     #[test]

@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 
 use flakewise_model::{Blame, FlakyKind};
-use flakewise_triage::simulate::{Cause, Judged, simulate};
+use flakewise_triage::simulate::{Assumptions, Cause, Judged, simulate};
+
+fn is_broken(one: &Judged) -> bool {
+    matches!(one.cause, Cause::Regression | Cause::NewFlake(_))
+}
 
 #[expect(clippy::print_stdout, reason = "an example prints")]
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let count = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let seed = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(20_261_116);
-    let judged = simulate(count, seed);
+    let assumed = Assumptions::default();
+    let judged = simulate(count, seed, assumed);
     println!("failures\t{count}\nseed\t{seed}");
-    let is_broken = |one: &&Judged| matches!(one.cause, Cause::Regression | Cause::NewFlake(_));
     let (broken, always): (Vec<_>, Vec<_>) = (
-        judged.iter().filter(is_broken).collect(),
+        judged.iter().filter(|one| is_broken(one)).collect(),
         judged.iter().filter(|one| one.cause == Cause::Regression).collect(),
     );
     println!("regressions\t{}\t{} of them always fail", broken.len(), always.len());
@@ -39,6 +43,18 @@ fn main() {
             *why.entry(refusal.name()).or_default() += 1;
         }
         println!("  because\t{why:?}");
+    }
+    // Which assumption drives the green regressions.
+    for (name, assumed) in [
+        ("no regression looks like an old flake", Assumptions { same_look: 0.0, ..assumed }),
+        ("every regression is seen to depend on the change", Assumptions { unseen: 0.0, ..assumed }),
+        ("both", Assumptions { same_look: 0.0, unseen: 0.0 }),
+    ] {
+        let judged = simulate(count, seed, assumed);
+        let green = |policy: usize| {
+            judged.iter().filter(|one| is_broken(one) && one.refusals[policy].is_none()).count()
+        };
+        println!("green regressions if {name}\tknown {}\tflaky {}", green(0), green(1));
     }
     let flakes = judged.iter().filter_map(|one| match (one.cause, &one.blame) {
         (Cause::Flake(truth) | Cause::NewFlake(truth), Blame::Flaky(said)) => Some((truth, *said, one)),

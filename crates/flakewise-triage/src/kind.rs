@@ -18,6 +18,9 @@ pub(crate) const NAMED: f64 = 0.95;
 /// How likely a kind must be for further runs to be pointless.
 pub(crate) const SURE: f64 = 0.98;
 
+/// A run whose outcome two kinds expect to differ in less than this share of cases
+/// tells nothing.
+const TELLING: f64 = 0.01;
 /// Runs that cost no more than this, in seconds, are equally cheap.
 const CHEAP: f64 = 0.05;
 /// What a run in a new process costs, in seconds, as long as nobody knows.
@@ -136,8 +139,9 @@ impl Trials {
         let kinds = self.kinds();
         let (one, other) = (kinds[0].0, kinds[1].0);
         let worth = |condition, cost: f64| {
-            let difference = self.expects(one, condition) - self.expects(other, condition);
-            (condition, difference * difference / cost.max(CHEAP))
+            let difference = (self.expects(one, condition) - self.expects(other, condition)).abs();
+            let tells = if difference < TELLING { 0.0 } else { difference };
+            (condition, tells * tells / cost.max(CHEAP))
         };
         let has_processes = costs.iter().any(|(condition, _)| condition.is_new_process());
         let later = [Condition::NewProcess, Condition::OtherSeed].map(|condition| (condition, PROCESS));

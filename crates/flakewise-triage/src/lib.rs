@@ -12,6 +12,7 @@ mod base;
 mod change;
 mod churn;
 mod depends;
+mod detour;
 mod error;
 mod git;
 mod judge;

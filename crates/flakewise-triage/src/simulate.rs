@@ -139,10 +139,26 @@ pub struct Judged {
     pub runs: u32,
 }
 
+/// The two assumptions by which regressions come to look like old flakes. Without
+/// either, none turns a build green.
+#[derive(Clone, Copy, Debug)]
+pub struct Assumptions {
+    /// How often a regression in a test that was flaky before looks like its flake.
+    pub same_look: f64,
+    /// The share of regressions in tests that are said to be disjoint from the change.
+    pub unseen: f64,
+}
+
+impl Default for Assumptions {
+    fn default() -> Self {
+        Self { same_look: SAME_LOOK, unseen: BROKEN_TOUCHES[2] }
+    }
+}
+
 /// Judges this many made-up failures.
-pub fn simulate(count: u32, seed: u64) -> Vec<Judged> {
+pub fn simulate(count: u32, seed: u64, assumptions: Assumptions) -> Vec<Judged> {
     let mut random = StdRng::seed_from_u64(seed);
-    (0..count).map(|_| one(&mut random)).collect()
+    (0..count).map(|_| one(assumptions, &mut random)).collect()
 }
 
 /// One of several, by their shares.
@@ -157,7 +173,7 @@ fn draw<T: Copy>(choices: &[T], shares: &[f64], random: &mut StdRng) -> T {
     choices[choices.len() - 1]
 }
 
-fn one(random: &mut StdRng) -> Judged {
+fn one(assumptions: Assumptions, random: &mut StdRng) -> Judged {
     const KINDS: [FlakyKind; 5] = [
         FlakyKind::Transient,
         FlakyKind::StateDependent,
@@ -178,8 +194,8 @@ fn one(random: &mut StdRng) -> Judged {
         _ => (Cause::Environment, Behaviour::Random(1.0)),
     };
     let is_broken = matches!(cause, Cause::Regression | Cause::NewFlake(_));
-    let meeting = meeting(is_broken, random);
-    let past = past(cause, behaviour, random);
+    let meeting = meeting(is_broken, assumptions.unseen, random);
+    let past = past(cause, behaviour, assumptions.same_look, random);
     let has_history = past.is_some();
     let crashes = random.random_bool(CRASHES);
     let has_predecessors = matches!(behaviour, Behaviour::InSuite(_)) || random.random_bool(0.95);
@@ -210,11 +226,12 @@ fn one(random: &mut StdRng) -> Judged {
     }
 }
 
-fn meeting(is_broken: bool, random: &mut StdRng) -> Meeting {
+fn meeting(is_broken: bool, unseen: f64, random: &mut StdRng) -> Meeting {
     let touches =
         |touch: Touch| Meeting::Touches(vec![TouchedFile { path: "shop/cart.py".to_owned(), touch }]);
-    let shares = if is_broken { &BROKEN_TOUCHES } else { &OTHER_TOUCHES };
-    match draw(&[0, 1, 2, 3], shares, random) {
+    let [executes, loads, _, unknown] = BROKEN_TOUCHES;
+    let shares = if is_broken { [executes, loads, unseen, unknown] } else { OTHER_TOUCHES };
+    match draw(&[0, 1, 2, 3], &shares, random) {
         0 => touches(Touch::Executed(vec![7])),
         1 => touches(Touch::Loaded),
         2 => Meeting::Disjoint { dependencies: 40 },
@@ -223,7 +240,7 @@ fn meeting(is_broken: bool, random: &mut StdRng) -> Meeting {
 }
 
 /// What clean commits without the change showed.
-fn past(cause: Cause, behaviour: Behaviour, random: &mut StdRng) -> Option<Past> {
+fn past(cause: Cause, behaviour: Behaviour, same_look: f64, random: &mut StdRng) -> Option<Past> {
     if !random.random_bool(WITH_HISTORY) {
         return None;
     }
@@ -231,7 +248,7 @@ fn past(cause: Cause, behaviour: Behaviour, random: &mut StdRng) -> Option<Past>
         Cause::Flake(_) => (behaviour.whole_run_rate(random), true),
         Cause::Environment if random.random_bool(BROKEN_FOR_LONG) => (1.0, true),
         Cause::Regression | Cause::NewFlake(_) if random.random_bool(IN_OLD_FLAKE) => {
-            (random.random_range(0.01..0.5), random.random_bool(SAME_LOOK))
+            (random.random_range(0.01..0.5), random.random_bool(same_look))
         }
         Cause::Environment | Cause::Regression | Cause::NewFlake(_) => (0.0, false),
     };
@@ -413,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_few_thousand_failures_turn_no_more_builds_green_than_promised() {
-        let judged = simulate(3000, 20_261_116);
+        let judged = simulate(3000, 20_261_116, Assumptions::default());
         let broken = |one: &&Judged| matches!(one.cause, Cause::Regression | Cause::NewFlake(_));
         let regressions = judged.iter().filter(broken).count();
         let green =

@@ -1,6 +1,7 @@
 //! The rest of the ladder, after the suite: FORK, FRESH and INTERSECT, the base,
 //! and the report.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use flakewise_runner::{
     Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Typed, Versions,
 };
 
+use crate::detour::Detours;
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts};
 use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
@@ -193,8 +195,10 @@ struct Climb<'a, 'b> {
     context: &'a mut Context<'b>,
     ladder: Ladder<'a>,
     run: Option<Arc<Run>>,
-    /// How tests meet the change, and whether executed lines were seen.
-    seen: BTreeMap<TestKey, (Meeting, bool)>,
+    /// What was seen of tests that were watched.
+    seen: BTreeMap<TestKey, Sight>,
+    /// Asked for the first time when it is needed.
+    detours: Option<Detours>,
     base: BTreeMap<TestKey, BaseFacts>,
     past: BTreeMap<TestKey, Past>,
     /// Processes that ran with another hash seed than the suite, with the seed.
@@ -208,6 +212,44 @@ struct Climb<'a, 'b> {
     notices: Vec<Notice>,
 }
 
+/// What was seen of a test that was watched, in one run or several.
+struct Sight {
+    /// How it meets the change.
+    meeting: Meeting,
+    /// Whether executed lines were seen.
+    lines_seen: bool,
+    /// How another run may come to load what changed, if no run that failed was seen.
+    detour: Option<String>,
+    /// Whether a run that failed was seen.
+    failed: bool,
+}
+
+impl Sight {
+    fn of(meeting: Meeting, lines_seen: bool, detour: Option<String>, failed: bool) -> Self {
+        Self { meeting, lines_seen, detour, failed }
+    }
+
+    /// What two sights of one test say together.
+    fn union(self, other: Self) -> Self {
+        Self {
+            meeting: self.meeting.union(other.meeting),
+            lines_seen: self.lines_seen && other.lines_seen,
+            detour: self.detour.or(other.detour),
+            failed: self.failed || other.failed,
+        }
+    }
+
+    /// How the test meets the change when it fails.
+    fn meeting(&self) -> Cow<'_, Meeting> {
+        match (&self.meeting, &self.detour) {
+            (Meeting::Disjoint { .. }, Some(reason)) if !self.failed => {
+                Cow::Owned(Meeting::Unknown { reason: reason.clone() })
+            }
+            (meeting, _) => Cow::Borrowed(meeting),
+        }
+    }
+}
+
 impl<'a, 'b> Climb<'a, 'b> {
     fn new(suite: &'a mut Suite, context: &'a mut Context<'b>, ladder: Ladder<'a>) -> Self {
         Self {
@@ -216,6 +258,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             ladder,
             run: None,
             seen: BTreeMap::new(),
+            detours: None,
             base: BTreeMap::new(),
             past: BTreeMap::new(),
             seeds: BTreeMap::new(),
@@ -432,10 +475,9 @@ impl<'a, 'b> Climb<'a, 'b> {
         for ((_, file), tests) in files.into_iter().filter(|(_, tests)| tests.len() > 1) {
             let options = self.watching(self.suite.hash_seed());
             for (test, seen) in self.suite.observe_each(&tests, &options, &mut self.ladder)? {
-                let lines_seen = seen.lines_seen;
-                let meeting = meeting(change, seen, Some(file.to_string_lossy().into_owned()));
-                if !matches!(meeting, Meeting::Unknown { .. }) {
-                    self.seen.insert(test, (meeting, lines_seen));
+                let sight = self.sight(change, seen, Some(file.to_string_lossy().into_owned()), false);
+                if !matches!(sight.meeting, Meeting::Unknown { .. }) {
+                    self.seen.insert(test, sight);
                 }
             }
         }
@@ -476,7 +518,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         let options = if observe { self.watching(seed) } else { unwatched.clone() };
         let mut run = self.suite.fresh_under(test, &options, &mut self.ladder)?;
         if observe {
-            self.observe(test, run.observation.take());
+            let failed = run.execution.as_ref().is_ok_and(|execution| execution.outcome.is_failure());
+            self.observe(test, run.observation.take(), failed);
             if run.execution.is_err() {
                 // Watching may be what it does not bear.
                 run = self.suite.fresh_under(test, &unwatched, &mut self.ladder)?;
@@ -518,19 +561,37 @@ impl<'a, 'b> Climb<'a, 'b> {
 
     /// INTERSECT. What several executions depend on is put together: each may take
     /// another way.
-    fn observe(&mut self, test: TestKey, observation: Option<Observation>) {
+    fn observe(&mut self, test: TestKey, observation: Option<Observation>, failed: bool) {
         let Some(change) = self.context.change else { return };
         let file = self.suite.test_file(test).map(|file| file.to_string_lossy().into_owned());
-        let lines_seen = observation.as_ref().is_some_and(|observation| observation.lines_seen);
-        let meeting = match observation {
-            Some(observation) => meeting(change, observation, file),
-            None => Meeting::Unknown { reason: "it could not be run where it is watched".to_owned() },
+        let sight = if let Some(observation) = observation {
+            self.sight(change, observation, file, failed)
+        } else {
+            let reason = "it could not be run where it is watched".to_owned();
+            Sight::of(Meeting::Unknown { reason }, false, None, false)
         };
         let joined = match self.seen.remove(&test) {
-            Some((before, seen_before)) => (before.union(meeting), lines_seen && seen_before),
-            None => (meeting, lines_seen),
+            Some(before) => before.union(sight),
+            None => sight,
         };
         self.seen.insert(test, joined);
+    }
+
+    /// What one run shows. If it passed, the way in which the test fails may lead
+    /// elsewhere.
+    fn sight(&mut self, change: &Change, seen: Observation, file: Option<String>, failed: bool) -> Sight {
+        let lines_seen = seen.lines_seen;
+        let loaded: Vec<String> = seen.loaded.iter().chain(&file).cloned().collect();
+        let meeting = meeting(change, seen, file);
+        let mut detour = None;
+        if !failed && matches!(meeting, Meeting::Disjoint { .. }) && !change.is_empty() {
+            let detours = self.detours.get_or_insert_with(|| Detours::new(change));
+            let found = detours.find(loaded.iter().map(String::as_str));
+            detour = found.map(|(changed, by)| {
+                format!("`{by}` may load `{changed}`, which changed, when the test fails; it was watched while it passed")
+            });
+        }
+        Sight::of(meeting, lines_seen, detour, failed)
     }
 
     fn notice_trouble(&mut self, test: TestKey, place: &str, trouble: &str) {
@@ -550,7 +611,8 @@ impl<'a, 'b> Climb<'a, 'b> {
             // A flake that came before the change shows at the base too.
             let is_new = || {
                 let is_known = self.past.get(test).is_some_and(|past| !past.seen.is_empty());
-                let is_disjoint = matches!(self.seen.get(test), Some((Meeting::Disjoint { .. }, _)));
+                let meeting = self.seen.get(test).map(Sight::meeting);
+                let is_disjoint = matches!(meeting.as_deref(), Some(Meeting::Disjoint { .. }));
                 verify && self.ladder.is_cleared(*test) && !is_known && !is_disjoint
             };
             let is_open = self.ladder.climbs(*test) || is_new();
@@ -572,8 +634,8 @@ impl<'a, 'b> Climb<'a, 'b> {
                 }
             }
             let by_configuration = |test: &TestKey| {
-                let seen = self.seen.get(test).map(|(meeting, _)| meeting);
-                !self.base.contains_key(test) && seen.is_some_and(Meeting::only_configuration)
+                let seen = self.seen.get(test);
+                !self.base.contains_key(test) && seen.is_some_and(|seen| seen.meeting.only_configuration())
             };
             open.retain(by_configuration);
             limit = Some(Instant::now() + self.context.settings.base_time);
@@ -813,6 +875,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         let all = &self.ladder.failing()[&source];
         let own: Vec<Execution> = all.iter().filter(|one| one.phase != Phase::Base).cloned().collect();
         let seen = self.seen.get(&source);
+        let meeting = seen.map(Sight::meeting);
         let trials = self.trials(source);
         let is_gated = self.ladder.is_gate_closed() && !self.ladder.is_cleared(test);
         let passing =
@@ -820,8 +883,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         let facts = Facts {
             executions: &own,
             trials: &trials,
-            meeting: seen.map(|(meeting, _)| meeting),
-            lines_seen: seen.is_some_and(|(_, lines_seen)| *lines_seen),
+            meeting: meeting.as_deref(),
+            lines_seen: seen.is_some_and(|seen| seen.lines_seen),
             change: self.context.change.map(|change| ChangeFacts {
                 base: &change.base,
                 files: u32::try_from(change.files.len()).unwrap_or(u32::MAX),

