@@ -586,7 +586,7 @@ fn the_whole_answer_for_people() {
 
     REGRESSION  test_b.py::test_price  3f0336af
            AssertionError: assert 4 == 3 (test_b.py:3)
-           caused by this change; P(regression) = 99.2 %
+           caused by this change; P(regression) = 99 %
            - failed all 8 times it ran, in 3 processes
            - passed once at the base `[COMMIT]` (run now)
            - depends on 1 of 1 changed file: executes line 2 of `shop.py`
