@@ -24,8 +24,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Part of every hash; raise it with any change of the rule.
-const RULE: &str = "flakewise-fingerprint-2";
+/// Part of every hash. The second rule has source lines; where there are none, the
+/// first one holds, so that such failures keep their fingerprints.
+const RULE: &str = "flakewise-fingerprint-1";
+const RULE_WITH_SOURCE: &str = "flakewise-fingerprint-2";
 const FRAMES: usize = 3;
 /// A trace is searched for frames in this many bytes at most, from its start
 /// and, for runners that print the innermost frame last, from its end.
@@ -43,16 +45,18 @@ impl Fingerprint {
             hasher.update(part.as_bytes());
             hasher.update(b"\0");
         };
-        add(RULE);
-        add(kind.unwrap_or(""));
         let frames = project_frames(trace);
+        let has_source = frames.iter().any(|frame| frame.source.is_some());
+        add(if has_source { RULE_WITH_SOURCE } else { RULE });
+        add(kind.unwrap_or(""));
         if frames.is_empty() {
             let text = if message.trim().is_empty() { trace } else { message };
             let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
             add(&normalise(line));
         } else {
-            for frame in frames {
-                add(&frame);
+            for Frame { place, source } in frames {
+                add(&place);
+                source.into_iter().for_each(&mut add);
             }
         }
         Self(hasher.finalize().to_hex()[..16].into())
@@ -131,8 +135,16 @@ fn digits_replaced(text: &str) -> String {
     DIGITS.replace_all(text, "<n>").into_owned()
 }
 
+/// A project frame.
+#[derive(Debug, PartialEq, Eq)]
+struct Frame<'a> {
+    /// `file function`.
+    place: String,
+    source: Option<&'a str>,
+}
+
 /// The innermost project frames, innermost first.
-fn project_frames(trace: &str) -> Vec<String> {
+fn project_frames(trace: &str) -> Vec<Frame<'_>> {
     static FRAME: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(
             r#"(?xm)
@@ -169,15 +181,16 @@ fn project_frames(trace: &str) -> Vec<String> {
     let python = places.filter_map(|place| Some((frame_in(all[place], true)?, place))).take(FRAMES);
     let python: Vec<(String, usize)> = python.collect();
     if let Some((innermost, _)) = python.first() {
-        let file = |frame: &str| frame.split(' ').next().unwrap_or_default().to_owned();
+        let file = |place: &str| place.split(' ').next().unwrap_or_default().to_owned();
         let innermost = file(innermost);
-        let with_source = |(frame, place): &(String, usize)| match statement(&all, *place) {
-            Some(source) if file(frame) == innermost => format!("{frame} {source}"),
-            _ => frame.clone(),
+        let with_source = |(place, line): (String, usize)| {
+            let source = statement(&all, line).filter(|_| file(&place) == innermost);
+            Frame { place, source }
         };
-        return python.iter().map(with_source).collect();
+        return python.into_iter().map(with_source).collect();
     }
-    lines(start).filter_map(|line| frame_in(line, false)).take(FRAMES).collect()
+    let others = lines(start).filter_map(|line| frame_in(line, false)).take(FRAMES);
+    others.map(|place| Frame { place, source: None }).collect()
 }
 
 /// The source line that a trace of Python shows for the frame in one of its lines:
@@ -279,20 +292,29 @@ mod tests {
     const PYTEST: &str = "    def test_total():\n>       assert total() == 3\nE       assert 4 == 3\n\n\
         tests/test_cart.py:LINE: \n_ _ _ _\n    def total():\n\nsrc/cart.py:7: AssertionError";
 
+    /// The frames as text.
+    fn frames(trace: &str) -> Vec<String> {
+        let text = |frame: Frame<'_>| match frame.source {
+            Some(source) => format!("{}: {source}", frame.place),
+            None => frame.place,
+        };
+        project_frames(trace).into_iter().map(text).collect()
+    }
+
     #[test]
     fn java_frames_leave_out_the_library_and_the_framework() {
         assert_eq!(
-            project_frames(&JAVA.replace("LINE", "12")),
+            frames(&JAVA.replace("LINE", "12")),
             ["Client.java org.acme.cart.Client.open", "ClientTest.java org.acme.cart.ClientTest.opens"]
         );
     }
 
     #[test]
     fn python_frames_come_innermost_first() {
-        assert_eq!(project_frames(&PYTEST.replace("LINE", "12")), ["cart.py ", "test_cart.py "]);
+        assert_eq!(frames(&PYTEST.replace("LINE", "12")), ["cart.py ", "test_cart.py "]);
         let native = "Traceback (most recent call last):\n  File \"/app/tests/t.py\", line 3, in test_x\n    f()\n  \
             File \"/app/src/c.py\", line 9, in f\n    g()\n  File \"/usr/lib/python3.11/json/x.py\", line 1, in loads\n";
-        assert_eq!(project_frames(native), ["c.py f g()", "t.py test_x"]);
+        assert_eq!(frames(native), ["c.py f: g()", "t.py test_x"]);
     }
 
     #[test]
@@ -308,7 +330,7 @@ mod tests {
             let of = |trace: &str| Fingerprint::of(Some("AssertionError"), "assert 2 == 3", trace);
             let other_line = trace.replace("LINE", "4");
             let trace = &trace.replace("LINE", "3");
-            let frames = project_frames(trace);
+            let frames = frames(trace);
             assert!(frames[0].ends_with("assert x == 3") && frames[1].ends_with("check(2)"), "{frames:?}");
             assert_eq!(of(trace), of(&other_line));
             assert_ne!(of(trace), of(&trace.replace("check(2)", "check(1)")));
@@ -322,7 +344,7 @@ mod tests {
 
     #[test]
     fn other_languages_are_understood() {
-        let first = |trace: &str| project_frames(trace).into_iter().next().unwrap_or_default();
+        let first = |trace: &str| frames(trace).into_iter().next().unwrap_or_default();
         assert_eq!(first("    at total (/app/src/cart.ts:12:3)\n"), "cart.ts total");
         assert_eq!(
             first("    at async Object.<anonymous> (src/cart.test.js:1:2)"),
