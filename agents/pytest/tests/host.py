@@ -108,6 +108,10 @@ class Host:
         self.output = {}
         self.strangers = []
         self.jobs = 1
+        #: Connections whose first message was not read yet.
+        self.unread = 0
+        #: Numbers of the connections of `settle` that were accepted.
+        self.settled = set()
         self.changed = threading.Condition()
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.socket)
@@ -186,6 +190,7 @@ class Host:
         process = self.start([PYTHON, *python, "-m", "pytest", *arguments], **keywords)
         self.exit_code = self.finish(process)
         self.text = self.printed(process)
+        self.settle()
         mains = [peer for peer in self.peers if peer.role == "main"]
         self._wait(lambda: all(not peer.open for peer in mains), "main to close its connection")
         return self
@@ -247,6 +252,7 @@ class Host:
         return self.peer(job), ended
 
     def peer(self, job):
+        self.settle()
         self._wait(lambda: any(peer.job == job and peer.role != "zygote" for peer in self.peers), "job %d" % job)
         peer = next(peer for peer in self.peers if peer.job == job and peer.role != "zygote")
         self._wait(lambda: not peer.open, "job %d to close its connection" % job)
@@ -293,6 +299,19 @@ class Host:
             if not self.changed.wait_for(condition, LIMIT):
                 raise AssertionError("waited in vain for %s\n%s" % (what, self.explain()))
 
+    def settle(self):
+        """Waits until all connections that processes made before this call are known.
+        They are accepted in order, so a connection of our own comes after them."""
+        number = secrets.token_hex(8)
+        with socket.socket(socket.AF_UNIX) as own:
+            try:
+                own.connect(self.socket)
+            except OSError:
+                # Nobody is listening.
+                return
+            own.sendall(json.dumps({"t": "settle", "number": number}).encode() + b"\n")
+            self._wait(lambda: number in self.settled and not self.unread, "all connections to be read")
+
     def explain(self):
         lines = []
         for peer in self.peers:
@@ -311,17 +330,27 @@ class Host:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
+            with self.changed:
+                self.unread += 1
             threading.Thread(target=self._listen, args=(connection,), daemon=True).start()
 
     def _listen(self, connection):
-        peer = None
+        peer, is_read = None, False
         try:
             with connection.makefile("rb") as lines:
                 for line in lines:
                     assert len(line) <= LINE_LIMIT, "a message of %d bytes" % len(line)
                     message = json.loads(line)
+                    if message["t"] == "settle":
+                        with self.changed:
+                            self.settled.add(message["number"])
+                        return
                     if peer is None:
                         peer = self._greet(connection, message)
+                        is_read = True
+                        with self.changed:
+                            self.unread -= 1
+                            self.changed.notify_all()
                     else:
                         with self.changed:
                             peer.messages.append(message)
@@ -333,6 +362,8 @@ class Host:
             with self.changed:
                 if peer is not None:
                     peer.open -= 1
+                if not is_read:
+                    self.unread -= 1
                 self.changed.notify_all()
 
     def _greet(self, connection, hello):

@@ -290,24 +290,28 @@ impl History {
         })
     }
 
-    /// How these tests ended on a commit, in the order asked. Only unmodified
-    /// work trees count, and only this variant if one is given.
+    /// How these tests ended on a commit, and how many of their failures have the
+    /// given fingerprints, in the order asked. Only unmodified work trees count, and
+    /// only this variant if one is given.
     pub fn outcomes_at(
         &self,
-        tests: &[TestId],
+        tests: &[(TestId, Option<Fingerprint>)],
         commit: &str,
         variant: Option<&Variant>,
     ) -> Result<Vec<OutcomesAt>, HistoryError> {
         let variant = variant
             .map_or_else(String::new, |variant| format!("AND variant = {}", literal(&variant.to_string())));
         let here = format!("AND NOT dirty AND commit = {} {variant}", literal(commit));
+        let wanted = Wanted::new(tests);
         let mut known = HashMap::new();
         self.ask_about(
-            tests.iter(),
-            |from, scope, _| {
+            tests.iter().map(|(test, _)| test),
+            |from, scope, some| {
+                let alike = wanted.alike(some);
                 format!(
                     "SELECT test, sum(CASE WHEN outcome IN {FAILURES} THEN 0 ELSE 1 END) AS passed,
                             sum(CASE WHEN outcome IN {FAILURES} THEN 1 ELSE 0 END) AS failed,
+                            sum(CASE WHEN outcome IN {FAILURES} AND {alike} THEN 1 ELSE 0 END) AS alike,
                             max(started_at) AS last_seen
                      FROM {from} WHERE outcome <> 'skipped' {scope} {here}
                      GROUP BY test"
@@ -316,6 +320,7 @@ impl History {
             |columns| {
                 let passed = columns.counts("passed")?;
                 let failed = columns.counts("failed")?;
+                let alike = columns.counts("alike")?;
                 let last_seen = columns.times_if_any("last_seen")?;
                 for (row, test) in columns.texts("test")?.into_iter().enumerate() {
                     let Some(Ok(test)) = test.map(|test| test.parse::<TestId>()) else { continue };
@@ -323,6 +328,7 @@ impl History {
                         test: test.clone(),
                         passed: passed[row],
                         failed: failed[row],
+                        alike: alike[row],
                         last_seen: last_seen[row],
                     };
                     known.insert(test, outcomes);
@@ -332,7 +338,7 @@ impl History {
         )?;
         let outcomes =
             |test: &TestId| known.get(test).cloned().unwrap_or_else(|| OutcomesAt::none(test.clone()));
-        Ok(tests.iter().map(outcomes).collect())
+        Ok(tests.iter().map(|(test, _)| outcomes(test)).collect())
     }
 
     /// What runs of a commit showed of these tests, in the order asked. Only

@@ -60,6 +60,8 @@ pub struct OutcomesAt {
     pub passed: u64,
     /// Attempts that failed.
     pub failed: u64,
+    /// Those that failed in the way asked about.
+    pub alike: u64,
     /// The latest attempt.
     pub last_seen: Option<Timestamp>,
 }
@@ -67,7 +69,7 @@ pub struct OutcomesAt {
 impl OutcomesAt {
     /// Nothing is known of this test there.
     pub fn none(test: TestId) -> Self {
-        Self { test, passed: 0, failed: 0, last_seen: None }
+        Self { test, passed: 0, failed: 0, alike: 0, last_seen: None }
     }
 }
 

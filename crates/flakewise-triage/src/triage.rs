@@ -92,7 +92,7 @@ pub trait Memory {
     fn past(&mut self, tests: &[(TestId, Option<Fingerprint>)], run: &Run) -> Vec<Past>;
     /// How often tests passed, and failed with these fingerprints, at a commit, where
     /// and how a run runs.
-    fn at(&mut self, tests: &[TestId], commit: &str, run: &Run) -> Vec<(u32, u32)>;
+    fn at(&mut self, tests: &[(TestId, Option<Fingerprint>)], commit: &str, run: &Run) -> Vec<(u32, u32)>;
 }
 
 /// Remembers nothing.
@@ -104,7 +104,7 @@ impl Memory for NoMemory {
         vec![Past::default(); tests.len()]
     }
 
-    fn at(&mut self, tests: &[TestId], _: &str, _: &Run) -> Vec<(u32, u32)> {
+    fn at(&mut self, tests: &[(TestId, Option<Fingerprint>)], _: &str, _: &Run) -> Vec<(u32, u32)> {
         vec![(0, 0); tests.len()]
     }
 }
@@ -624,9 +624,9 @@ impl<'a, 'b> Climb<'a, 'b> {
         }
         let mut limit = None;
         if !verify || change.is_empty() {
-            let ids: Vec<_> = open.iter().map(|test| self.suite.test_id(*test)).collect();
+            let asked: Vec<_> = open.iter().map(|test| self.asked(*test)).collect();
             let run = self.run();
-            let known = self.context.memory.at(&ids, &change.base, &run);
+            let known = self.context.memory.at(&asked, &change.base, &run);
             for (test, (passed, failed)) in open.iter().zip(known) {
                 if passed + failed > 0 {
                     let facts = BaseFacts { passed, failed, otherwise: None, source: BaseSource::History };
@@ -734,13 +734,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             return;
         }
         (self.context.progress)(Progress::History);
-        let asked: Vec<_> = tests
-            .iter()
-            .map(|test| {
-                let first = self.ladder.failing()[test].iter().find_map(|one| one.failure.as_ref());
-                (self.suite.test_id(*test), first.and_then(|failure| failure.fingerprint.clone()))
-            })
-            .collect();
+        let asked: Vec<_> = tests.iter().map(|test| self.asked(*test)).collect();
         let run = self.run();
         let mut known = self.context.memory.past(&asked, &run);
         known.resize(tests.len(), Past::default());
@@ -765,6 +759,12 @@ impl<'a, 'b> Climb<'a, 'b> {
             past.seen.retain(|seen| without.contains(seen.commit.as_str()));
             self.past.insert(test, past);
         }
+    }
+
+    /// A test and how it failed, to ask the history about.
+    fn asked(&self, test: TestKey) -> (TestId, Option<Fingerprint>) {
+        let first = self.ladder.failing()[&test].iter().find_map(|one| one.failure.as_ref());
+        (self.suite.test_id(test), first.and_then(|failure| failure.fingerprint.clone()))
     }
 
     fn run(&mut self) -> Arc<Run> {

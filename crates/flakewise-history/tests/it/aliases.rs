@@ -84,7 +84,7 @@ fn who_judges_a_failure_is_told_of_the_rows_under_the_former_id() {
     };
     assert_eq!(commits(0), [("n62", 1), ("n60", 0), ("c1", 0), ("c0", 1)]);
     assert_eq!(commits(1), [("n60", 0)]);
-    let at = history.outcomes_at(&[ask[0].0.clone()], "c0", None).expect("readable");
+    let at = history.outcomes_at(&ask[..1], "c0", None).expect("readable");
     assert_eq!((at[0].passed, at[0].failed), (1, 1));
 }
 

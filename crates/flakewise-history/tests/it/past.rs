@@ -21,7 +21,7 @@ fn without_a_history_nothing_is_known() {
     let (folder, history) = scratch();
     let past = history.failures_elsewhere(&[(test_id("test_x"), None)], Some("c1"));
     assert_eq!(past.expect("no error"), [PastFailures::none(test_id("test_x"))]);
-    let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", None);
+    let outcomes = history.outcomes_at(&[(test_id("test_x"), None)], "c1", None);
     assert_eq!(outcomes.expect("no error"), [OutcomesAt::none(test_id("test_x"))]);
     assert_eq!(history.seen_on(&[(test_id("test_x"), None)]).expect("no error"), [[]]);
     assert_eq!(history.passed_runs(&[test_id("test_x")], None, 1).expect("no error"), [[]]);
@@ -90,7 +90,7 @@ fn modified_work_trees_are_revisions_of_their_own_and_those_of_the_commit_at_han
     let ask = [(test_id("test_x"), None)];
     let past = history.failures_elsewhere(&ask, Some("c2")).expect("readable").remove(0);
     assert_eq!((past.attempts, past.failures, past.revisions, past.mixed_revisions), (2, 1, 2, 0));
-    let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", None).expect("readable");
+    let outcomes = history.outcomes_at(&[(test_id("test_x"), None)], "c1", None).expect("readable");
     assert_eq!(outcomes, [OutcomesAt::none(test_id("test_x"))], "they do not say what the commit does");
 }
 
@@ -106,7 +106,8 @@ fn different_outcomes_in_different_variants_are_not_mixed() {
     assert_eq!((past[0].failures, past[0].revisions, past[0].mixed_revisions), (1, 1, 0));
     let at_commit = |variant: Option<&str>| {
         let variant = variant.map(|system| Variant::default().with("os", system));
-        let outcomes = history.outcomes_at(&[test_id("test_x")], "c1", variant.as_ref()).expect("readable");
+        let outcomes =
+            history.outcomes_at(&[(test_id("test_x"), None)], "c1", variant.as_ref()).expect("readable");
         (outcomes[0].passed, outcomes[0].failed)
     };
     assert_eq!(at_commit(None), (1, 1));
@@ -125,7 +126,7 @@ fn an_outage_is_not_held_against_a_test() {
     history.append(&[outage.build()]).expect("written");
     let past = history.failures_elsewhere(&[(test_id("test_1"), None)], None).expect("readable");
     assert_eq!(past, [PastFailures::none(test_id("test_1"))]);
-    let outcomes = history.outcomes_at(&[test_id("test_1")], "c1", None).expect("readable");
+    let outcomes = history.outcomes_at(&[(test_id("test_1"), None)], "c1", None).expect("readable");
     assert_eq!(outcomes, [OutcomesAt::none(test_id("test_1"))]);
 }
 
@@ -136,7 +137,7 @@ fn a_try_at_the_base_counts_for_the_base() {
     let base = BatchBuilder::new("r1/base", "base", 0).phase(Phase::Base, "test_x", Passed).build();
     history.append(&[head, base]).expect("written");
     let outcomes = |commit: &str| {
-        let outcomes = history.outcomes_at(&[test_id("test_x")], commit, None).expect("readable");
+        let outcomes = history.outcomes_at(&[(test_id("test_x"), None)], commit, None).expect("readable");
         (outcomes[0].passed, outcomes[0].failed, outcomes[0].last_seen)
     };
     assert_eq!(outcomes("base"), (1, 0, Some(at(0))));
@@ -188,6 +189,12 @@ fn failures_alike_are_told_by_commit_with_how_first_attempts_ended() {
     assert_eq!(seen[1], []);
     let others: Vec<_> = seen[2].iter().map(|on| (on.commit.as_str(), on.alike)).collect();
     assert_eq!(others, [("c1", 0), ("c3", 1), ("c2", 0)]);
+    let at_c2 = |text: &str| {
+        let asked = [(test_id("test_x"), alike(text))];
+        let outcomes = history.outcomes_at(&asked, "c2", None).expect("readable").remove(0);
+        (outcomes.passed, outcomes.failed, outcomes.alike)
+    };
+    assert_eq!((at_c2("alike"), at_c2("other")), ((1, 2, 2), (1, 2, 0)));
 }
 
 #[test]
@@ -260,7 +267,7 @@ fn many_tests_are_asked_for_at_once_and_answered_in_order() {
     let tests: Vec<_> = names.iter().map(|name| test_id(name)).collect();
     let ask: Vec<_> = tests.iter().map(|test| (test.clone(), None)).collect();
     let past = history.failures_elsewhere(&ask, None).expect("readable");
-    let outcomes = history.outcomes_at(&tests, "c1", None).expect("readable");
+    let outcomes = history.outcomes_at(&ask, "c1", None).expect("readable");
     for (place, test) in tests.iter().enumerate() {
         let there = u64::from(place % 3 == 0);
         assert_eq!((&past[place].test, past[place].mixed_revisions), (test, there));

@@ -336,11 +336,16 @@ impl flakewise_triage::Memory for FromHistory<'_> {
         past
     }
 
-    fn at(&mut self, tests: &[flakewise_model::TestId], commit: &str, run: &Run) -> Vec<(u32, u32)> {
+    fn at(
+        &mut self,
+        tests: &[(flakewise_model::TestId, Option<flakewise_model::Fingerprint>)],
+        commit: &str,
+        run: &Run,
+    ) -> Vec<(u32, u32)> {
         let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        crate::identity::recall_former(self.history, tests.iter(), run);
+        crate::identity::recall_former(self.history, tests.iter().map(|(test, _)| test), run);
         let known = self.answer(self.history.outcomes_at(tests, commit, Some(&run.variant)));
-        let mut known: Vec<_> = known.iter().map(|at| (count(at.passed), count(at.failed))).collect();
+        let mut known: Vec<_> = known.iter().map(|at| (count(at.passed), count(at.alike))).collect();
         known.resize(tests.len(), (0, 0));
         known
     }
