@@ -10,7 +10,12 @@ class Process:
     """What tests of one process leave behind for each other."""
 
     polluted = False
-    burst_is_over = False
+
+
+@pytest.fixture
+def burst():
+    """A file that is there once the burst is over, in whichever process."""
+    return pathlib.Path(os.environ["FLAKEWISE_MARKERS"], "burst-is-over")
 
 
 @pytest.fixture

@@ -10,6 +10,6 @@ def test_victim(process):
     assert not process.polluted
 
 
-def test_in_a_burst(process):
-    # Fails until the last test of the suite has run in the same process.
-    assert process.burst_is_over
+def test_in_a_burst(burst):
+    # Fails until the last test of the suite has run.
+    assert burst.exists()

@@ -1,5 +1,5 @@
 """The end of the burst: the file comes last."""
 
 
-def test_burst_ends(process):
-    process.burst_is_over = True
+def test_burst_ends(burst):
+    burst.touch()
