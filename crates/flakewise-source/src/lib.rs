@@ -32,6 +32,7 @@ mod python;
 mod rust;
 mod script;
 mod source_test;
+mod syntax;
 mod tree;
 mod walk;
 
@@ -42,4 +43,5 @@ pub use package::Package;
 pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };
+pub use syntax::{NodeIndex, SyntaxTree};
 pub use walk::{SourcePath, list_files, load_file, read_tree};
