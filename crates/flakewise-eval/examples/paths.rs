@@ -68,10 +68,7 @@ fn main() {
         paths as f64 / tests as f64,
         nodes as f64 / paths.max(1) as f64
     );
-    println!(
-        "{seconds:.1} s of processor time (bound {MOST_SECONDS:.0} s){}",
-        amiss(seconds < MOST_SECONDS)
-    );
+    println!("{seconds:.1} s of processor time (bound {MOST_SECONDS:.0} s){}", amiss(seconds < MOST_SECONDS));
 }
 
 fn name(record: &Record) -> String {

@@ -100,7 +100,8 @@ fn kind_of(rest: &str) -> AssertionKind {
 /// Whether an object that is configured with `expect` is a rule that checks
 /// the exception of the whole test.
 pub(crate) fn is_exception_rule(receiver: &str, receiver_type: &str, name: &str) -> bool {
-    let expects = matches!(name, "expect" | "expectMessage" | "expectCause" | "reportMissingExceptionWithMessage");
+    let expects =
+        matches!(name, "expect" | "expectMessage" | "expectCause" | "reportMissingExceptionWithMessage");
     let lower = receiver.to_ascii_lowercase();
     expects
         && (receiver_type == "ExpectedException"
@@ -120,7 +121,13 @@ mod tests {
     use super::*;
 
     fn kind(language: Language, receiver: &str, name: &str) -> Option<AssertionKind> {
-        assertion(&CallName { language, receiver, receiver_type: "", name, has_receiver: !receiver.is_empty() })
+        assertion(&CallName {
+            language,
+            receiver,
+            receiver_type: "",
+            name,
+            has_receiver: !receiver.is_empty(),
+        })
     }
 
     #[test]

@@ -43,18 +43,38 @@ enum Step {
     /// Begins one of its branches.
     OpenBranch,
     CloseBranch,
-    EndBranches,
+    /// Ends it. If it is exhaustive, one of them runs.
+    EndBranches {
+        is_exhaustive: bool,
+    },
     EndCondition,
     /// Assigns a value to a pattern. The value stays for further patterns.
-    Bind { pattern: Location, value: Location },
+    Bind {
+        pattern: Location,
+        value: Location,
+    },
     /// Defines the variable of a `catch` by what was called since.
-    Caught { pattern: Location, effects: usize },
+    Caught {
+        pattern: Location,
+        effects: usize,
+    },
     /// Ends a lambda or an anonymous class: its value is what it called since.
-    LeaveClosure { at: Location, effects: usize },
+    LeaveClosure {
+        at: Location,
+        effects: usize,
+    },
     /// Ends `with raises(…)`.
-    LeaveRaises { at: Location, call: Location, alias: Option<Location>, effects: usize },
+    LeaveRaises {
+        at: Location,
+        call: Location,
+        alias: Option<Location>,
+        effects: usize,
+    },
     /// Ends a helper in place of its call.
-    LeaveHelper { call: Location, frame: u32 },
+    LeaveHelper {
+        call: Location,
+        frame: u32,
+    },
 }
 
 /// A function that is walked: the test, or a helper for one of its calls.
@@ -83,8 +103,8 @@ struct Builder<'a> {
     statement: u32,
     /// Calls with no value that precede the next assertion.
     earlier: Vec<NodeId>,
-    marks: Vec<u32>,
-    conditions: Vec<Vec<Flow>>,
+    /// Conditions of the code at hand, each with the number of effects before it.
+    conditions: Vec<(Vec<Flow>, usize)>,
     /// What a rule expects of the whole test.
     expected: Vec<finish::Expected>,
     literals: HashMap<(String, u32), NodeId>,
@@ -119,7 +139,6 @@ pub(crate) fn build<'a>(
         effects: Vec::new(),
         statement: 0,
         earlier: Vec::new(),
-        marks: Vec::new(),
         conditions: Vec::new(),
         expected: Vec::new(),
         literals: HashMap::new(),
@@ -153,16 +172,13 @@ impl<'a> Builder<'a> {
                 Step::Condition(at) => {
                     let value = self.take(at);
                     let flows = self.consume(value, at);
-                    self.conditions.push(flows);
+                    self.conditions.push((flows, self.effects.len()));
                 }
                 Step::EndCondition => drop(self.conditions.pop()),
-                Step::BeginBranches => self.marks.push(self.variables.mark()),
-                Step::OpenBranch => {
-                    let mark = self.marks.last().copied().unwrap_or_else(|| self.variables.mark());
-                    self.variables.open(mark);
-                }
-                Step::CloseBranch => self.variables.close(),
-                Step::EndBranches => drop(self.marks.pop()),
+                Step::BeginBranches => self.variables.begin_branches(),
+                Step::OpenBranch => self.variables.open_branch(),
+                Step::CloseBranch => self.variables.close_branch(),
+                Step::EndBranches { is_exhaustive } => self.variables.end_branches(is_exhaustive),
                 Step::Bind { pattern, value } => {
                     let mut bound = self.take(value);
                     if bound.assertion.is_some() {
@@ -265,7 +281,8 @@ impl<'a> Builder<'a> {
                 below.extend(tree.child_of_kind(at.node, "class_body").map(|node| Location { node, ..at }));
                 self.descend(at, below);
             }
-            Shape::FunctionReference => {
+            Shape::FunctionReference | Shape::Assert => {
+                // Of an assertion the condition, not the message.
                 let first = self.children(at).into_iter().next();
                 self.descend(at, first);
             }
@@ -278,7 +295,6 @@ impl<'a> Builder<'a> {
                 let right = self.child(at, "right");
                 self.descend(at, right);
             }
-            Shape::Update | Shape::Closure => self.visit_statement(at),
             Shape::Declaration => match self.child(at, "value") {
                 Some(value) => self.descend(at, [value]),
                 None => self.leave_declaration(at),
@@ -303,10 +319,6 @@ impl<'a> Builder<'a> {
                 let below = self.children(at).into_iter().filter(|below| tree.field(below.node) != "type");
                 let below: Vec<Location> = below.collect();
                 self.descend(at, below);
-            }
-            Shape::Assert => {
-                let condition = self.children(at).into_iter().next();
-                self.descend(at, condition);
             }
             _ => self.visit_statement(at),
         }
@@ -436,9 +448,7 @@ impl<'a> Builder<'a> {
             "string" => "str",
             "true" | "false" => "boolean",
             "class_literal" => "Class",
-            "null_literal" | "none" => "",
-            "decimal_integer_literal" => "int",
-            "integer" => "int",
+            "decimal_integer_literal" | "integer" => "int",
             "float" => "float",
             "decimal_floating_point_literal" => "double",
             "character_literal" => "char",
@@ -474,7 +484,8 @@ impl<'a> Builder<'a> {
         if let Some(value) = self.variable(at.frame, name) {
             return value;
         }
-        let field = (self.tree(at).language() == Language::Java).then(|| self.scope.field_type(name)).flatten();
+        let field =
+            (self.tree(at).language() == Language::Java).then(|| self.scope.field_type(name)).flatten();
         if field.is_none() && self.is_static_name(at, name) {
             return Value { static_name: name.to_owned(), ..Value::default() };
         }
@@ -500,8 +511,14 @@ impl<'a> Builder<'a> {
             return value;
         }
         let (line, helper) = (self.line(at), self.helper(at));
-        let node =
-            self.graph.add(NodeKind::Variable, text.to_owned(), type_name.to_owned(), line, helper, Vec::new());
+        let node = self.graph.add(
+            NodeKind::Variable,
+            text.to_owned(),
+            type_name.to_owned(),
+            line,
+            helper,
+            Vec::new(),
+        );
         self.variables.define(SHARED, name, vec![Flow::new(node)]);
         self.variables.set_type(SHARED, name, type_name);
         Value {
@@ -521,7 +538,9 @@ impl<'a> Builder<'a> {
                 let constant = name.len() > 1 && !name.contains(char::is_lowercase);
                 name.starts_with(char::is_uppercase) && !constant
             }
-            _ => is_builtin(name) || name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase),
+            _ => {
+                is_builtin(name) || name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase)
+            }
         }
     }
 
@@ -555,11 +574,9 @@ impl<'a> Builder<'a> {
         let mut flows = self.consume(object, object_at);
         for index in below {
             // A literal index says where a value is, not what it is.
-            let literal = matches!(self.shape(index), Shape::Literal);
-            let index_flows = self.union(&[index], "");
-            if !literal {
-                merge(&mut flows, index_flows);
-            }
+            let mut index_flows = self.union(&[index], "");
+            index_flows.retain(|flow| self.graph.nodes[flow.node as usize].kind != NodeKind::Literal);
+            merge(&mut flows, index_flows);
         }
         for flow in &mut flows {
             flow.label.get_or_insert_with(|| "[]".into());
@@ -598,13 +615,89 @@ fn call_inputs(call: &PendingCall, flows: &[Flow]) -> Vec<Input> {
         .collect()
 }
 
-/// Python's own functions that are called by name.
+/// Names that are functions or modules of Python rather than variables, where
+/// no import tells.
 fn is_builtin(name: &str) -> bool {
-    const NAMES: [&str; 46] = [
-        "abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes", "callable", "chr", "dict", "dir",
-        "divmod", "enumerate", "filter", "float", "format", "frozenset", "getattr", "hasattr", "hash", "hex",
-        "id", "input", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next",
-        "object", "open", "ord", "print", "range", "repr", "set", "setattr", "sorted", "str", "sum", "tuple",
+    const FUNCTIONS: &[&str] = &[
+        "abs",
+        "all",
+        "any",
+        "ascii",
+        "bin",
+        "bool",
+        "bytearray",
+        "bytes",
+        "callable",
+        "chr",
+        "delattr",
+        "dict",
+        "dir",
+        "divmod",
+        "enumerate",
+        "filter",
+        "float",
+        "format",
+        "frozenset",
+        "getattr",
+        "hasattr",
+        "hash",
+        "hex",
+        "id",
+        "input",
+        "int",
+        "isinstance",
+        "issubclass",
+        "iter",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "object",
+        "open",
+        "ord",
+        "pow",
+        "print",
+        "range",
+        "repr",
+        "reversed",
+        "round",
+        "set",
+        "setattr",
+        "slice",
+        "sorted",
+        "str",
+        "sum",
+        "super",
+        "tuple",
+        "type",
+        "vars",
+        "zip",
     ];
-    NAMES.binary_search(&name).is_ok() || matches!(name, "type" | "zip" | "super" | "vars" | "round" | "pow" | "reversed" | "slice" | "delattr")
+    const MODULES: &[&str] = &[
+        "asyncio",
+        "datetime",
+        "json",
+        "logging",
+        "math",
+        "mock",
+        "np",
+        "os",
+        "pd",
+        "pytest",
+        "random",
+        "re",
+        "requests",
+        "shutil",
+        "socket",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "threading",
+        "time",
+        "unittest",
+        "uuid",
+    ];
+    FUNCTIONS.binary_search(&name).is_ok() || MODULES.binary_search(&name).is_ok()
 }

@@ -156,14 +156,18 @@ impl Reader<'_> {
             let around = self.class_around(at);
             match tree.kind(at) {
                 "package_declaration" => {
-                    self.outline.package = tree.children(at).last().map(|at| tree.text(at).to_owned()).unwrap_or_default();
+                    self.outline.package =
+                        tree.children(at).last().map(|at| tree.text(at).to_owned()).unwrap_or_default();
                     at = tree.after(at);
                 }
                 "import_declaration" => {
                     self.java_import(at);
                     at = tree.after(at);
                 }
-                "class_declaration" | "interface_declaration" | "enum_declaration" | "record_declaration"
+                "class_declaration"
+                | "interface_declaration"
+                | "enum_declaration"
+                | "record_declaration"
                 | "annotation_type_declaration" => {
                     let class = Class {
                         name: self.text_of(tree.child(at, "name")),
@@ -180,7 +184,8 @@ impl Reader<'_> {
                 }
                 "field_declaration" | "constant_declaration" => {
                     if let Some(class) = around {
-                        let type_name = tree.child(at, "type").map(|at| simple_type(tree.text(at))).unwrap_or_default();
+                        let type_name =
+                            tree.child(at, "type").map(|at| simple_type(tree.text(at))).unwrap_or_default();
                         let names = tree.children(at).filter(|child| tree.field(*child) == "declarator");
                         let fields = names.map(|declarator| Variable {
                             name: self.text_of(tree.child(declarator, "name")),
@@ -244,8 +249,10 @@ impl Reader<'_> {
                     at = tree.after(at);
                 }
                 "class_definition" if !local => {
-                    let bases = tree.child(at, "superclasses").into_iter().flat_map(|list| tree.children(list));
-                    let bases = bases.filter(|base| matches!(tree.kind(*base), "identifier" | "attribute" | "subscript"));
+                    let bases =
+                        tree.child(at, "superclasses").into_iter().flat_map(|list| tree.children(list));
+                    let bases = bases
+                        .filter(|base| matches!(tree.kind(*base), "identifier" | "attribute" | "subscript"));
                     let class = Class {
                         name: self.text_of(tree.child(at, "name")),
                         outer: around,
@@ -272,7 +279,9 @@ impl Reader<'_> {
                         match around {
                             Some(class) => {
                                 let type_name = evident_type(tree, at);
-                                self.outline.classes[class as usize].fields.push(Variable { name, type_name });
+                                self.outline.classes[class as usize]
+                                    .fields
+                                    .push(Variable { name, type_name });
                             }
                             None => self.outline.variables.push(name),
                         }
@@ -290,7 +299,10 @@ impl Reader<'_> {
         let mut function = Function {
             name: self.text_of(tree.child(at, "name")),
             class,
-            returns: tree.child(at, "return_type").map(|at| simple_type(tree.text(at)).to_owned()).unwrap_or_default(),
+            returns: tree
+                .child(at, "return_type")
+                .map(|at| simple_type(tree.text(at)).to_owned())
+                .unwrap_or_default(),
             line: tree.line(at),
             end_line: tree.end_line(at),
             node: at,
@@ -315,10 +327,12 @@ impl Reader<'_> {
             if kind.contains("default") {
                 function.defaults += 1;
             }
-            let type_name = tree.child(parameter, "type").map(|at| simple_type(tree.text(at))).unwrap_or_default();
+            let type_name =
+                tree.child(parameter, "type").map(|at| simple_type(tree.text(at))).unwrap_or_default();
             function.parameters.push(Variable { name: self.text_of(name), type_name: type_name.to_owned() });
         }
-        let bound = function.parameters.first().is_some_and(|first| matches!(first.name.as_str(), "self" | "cls"));
+        let bound =
+            function.parameters.first().is_some_and(|first| matches!(first.name.as_str(), "self" | "cls"));
         if class.is_some() && bound {
             function.parameters.remove(0);
         }
@@ -332,12 +346,17 @@ impl Reader<'_> {
             if tree.kind(at) != "assignment" {
                 continue;
             }
-            let Some(left) = tree.child(at, "left").filter(|left| tree.kind(*left) == "attribute") else { continue };
+            let Some(left) = tree.child(at, "left").filter(|left| tree.kind(*left) == "attribute") else {
+                continue;
+            };
             let object = tree.child(left, "object").map(|object| tree.text(object));
-            let (Some("self" | "cls"), Some(name)) = (object, tree.child(left, "attribute")) else { continue };
+            let (Some("self" | "cls"), Some(name)) = (object, tree.child(left, "attribute")) else {
+                continue;
+            };
             let field = Variable { name: tree.text(name).to_owned(), type_name: evident_type(tree, at) };
             let fields = &mut self.outline.classes[class as usize].fields;
-            if fields.len() < crate::limits::OVERLOADS && fields.iter().all(|known| known.name != field.name) {
+            if fields.len() < crate::limits::OVERLOADS && fields.iter().all(|known| known.name != field.name)
+            {
                 fields.push(field);
             }
         }
@@ -356,7 +375,9 @@ impl Reader<'_> {
                     (part("name"), part("alias"))
                 }
                 // `import a.b` brings `a`.
-                _ if module.is_empty() => (tree.text(name), tree.text(name).split('.').next().unwrap_or_default()),
+                _ if module.is_empty() => {
+                    (tree.text(name), tree.text(name).split('.').next().unwrap_or_default())
+                }
                 _ => (tree.text(name), tree.text(name)),
             };
             let separator = if module.is_empty() || module.ends_with('.') { "" } else { "." };
@@ -375,7 +396,8 @@ fn java_bases(tree: &SyntaxTree, class: NodeIndex) -> Vec<String> {
         if matches!(tree.kind(child), "superclass" | "super_interfaces" | "extends_interfaces") {
             for base in tree.children(child) {
                 if tree.kind(base) == "type_list" {
-                    bases.extend(tree.children(base).map(|base| without_brackets(tree.text(base)).to_owned()));
+                    bases
+                        .extend(tree.children(base).map(|base| without_brackets(tree.text(base)).to_owned()));
                 } else {
                     bases.push(without_brackets(tree.text(base)).to_owned());
                 }
@@ -392,14 +414,20 @@ fn java_parameters(tree: &SyntaxTree, parameters: NodeIndex) -> (Vec<Variable>, 
         match tree.kind(parameter) {
             "formal_parameter" => {
                 let text = |field| tree.child(parameter, field).map(|at| tree.text(at)).unwrap_or_default();
-                read.push(Variable { name: text("name").to_owned(), type_name: simple_type(text("type")).to_owned() });
+                read.push(Variable {
+                    name: text("name").to_owned(),
+                    type_name: simple_type(text("type")).to_owned(),
+                });
             }
             "spread_parameter" => {
                 variadic = true;
                 let name = tree.children(parameter).find(|at| tree.kind(*at) == "variable_declarator");
                 let type_name = tree.children(parameter).find(|at| tree.kind(*at) != "modifiers");
                 let text = |at: Option<NodeIndex>| at.map(|at| tree.text(at)).unwrap_or_default();
-                read.push(Variable { name: text(name).to_owned(), type_name: simple_type(text(type_name)).to_owned() });
+                read.push(Variable {
+                    name: text(name).to_owned(),
+                    type_name: simple_type(text(type_name)).to_owned(),
+                });
             }
             _ => {}
         }

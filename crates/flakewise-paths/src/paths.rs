@@ -84,7 +84,8 @@ struct Link {
 
 impl Growth {
     fn new(graph: &Graph, edge: EdgeId) -> Self {
-        let fits = 1 + graph.distance(graph.edges[edge as usize].from) <= MAX_PATH_NODES;
+        // The assertion is a node too.
+        let fits = graph.distance(graph.edges[edge as usize].from) < MAX_PATH_NODES;
         let open = if fits { vec![0] } else { Vec::new() };
         Self { links: vec![Link { edge, after: None, length: 2 }], open }
     }

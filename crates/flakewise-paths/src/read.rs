@@ -41,8 +41,12 @@ pub fn graph_of_fragment(
     let scope = Scope::new(class_file.iter().collect(), simple);
     if let Some(tree) = SyntaxTree::parse(language, method_source) {
         let end = tree.after(SyntaxTree::ROOT);
-        let function = (SyntaxTree::ROOT..end)
-            .find(|node| matches!(tree.kind(*node), "method_declaration" | "function_definition" | "constructor_declaration"));
+        let function = (SyntaxTree::ROOT..end).find(|node| {
+            matches!(
+                tree.kind(*node),
+                "method_declaration" | "function_definition" | "constructor_declaration"
+            )
+        });
         if let Some(function) = function {
             return build(&tree, function, &scope, &Unresolved);
         }

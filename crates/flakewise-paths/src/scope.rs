@@ -201,7 +201,11 @@ fn assert_helpers(tree: &SyntaxTree, outline: &Outline) -> Vec<bool> {
                 }
                 "method_invocation" => tree.child(node, "name"),
                 "call" => tree.child(node, "function").map(|called| {
-                    if tree.kind(called) == "attribute" { tree.child(called, "attribute").unwrap_or(called) } else { called }
+                    if tree.kind(called) == "attribute" {
+                        tree.child(called, "attribute").unwrap_or(called)
+                    } else {
+                        called
+                    }
                 }),
                 _ => continue,
             };

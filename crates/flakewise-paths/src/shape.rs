@@ -74,8 +74,7 @@ pub(crate) fn java(kind: &str) -> Shape {
         "method_reference" => Shape::FunctionReference,
         "field_access" | "scoped_identifier" => Shape::Member,
         "array_access" => Shape::Index,
-        "binary_expression" => Shape::Operator,
-        "unary_expression" => Shape::Operator,
+        "binary_expression" | "unary_expression" => Shape::Operator,
         "instanceof_expression" => Shape::InstanceOf,
         "assignment_expression" => Shape::Assignment,
         "update_expression" => Shape::Update,
@@ -97,11 +96,30 @@ pub(crate) fn java(kind: &str) -> Shape {
         "assert_statement" => Shape::Assert,
         "return_statement" | "yield_statement" => Shape::Return,
         "throw_statement" => Shape::Raise,
-        "modifiers" | "type_identifier" | "generic_type" | "scoped_type_identifier" | "integral_type"
-        | "floating_point_type" | "boolean_type" | "void_type" | "array_type" | "annotated_type"
-        | "type_arguments" | "type_parameters" | "marker_annotation" | "annotation" | "import_declaration"
-        | "package_declaration" | "dimensions" | "formal_parameters" | "throws" | "superclass"
-        | "super_interfaces" | "break_statement" | "continue_statement" | "switch_label" => Shape::Skip,
+        "modifiers"
+        | "type_identifier"
+        | "generic_type"
+        | "scoped_type_identifier"
+        | "integral_type"
+        | "floating_point_type"
+        | "boolean_type"
+        | "void_type"
+        | "array_type"
+        | "annotated_type"
+        | "type_arguments"
+        | "type_parameters"
+        | "marker_annotation"
+        | "annotation"
+        | "import_declaration"
+        | "package_declaration"
+        | "dimensions"
+        | "formal_parameters"
+        | "throws"
+        | "superclass"
+        | "super_interfaces"
+        | "break_statement"
+        | "continue_statement"
+        | "switch_label" => Shape::Skip,
         _ if kind.ends_with("_literal") => Shape::Literal,
         _ => Shape::Group,
     }
@@ -140,9 +158,19 @@ pub(crate) fn python(kind: &str) -> Shape {
         "assert_statement" => Shape::Assert,
         "return_statement" => Shape::Return,
         "raise_statement" => Shape::Raise,
-        "import_statement" | "import_from_statement" | "future_import_statement" | "type" | "decorator"
-        | "parameters" | "lambda_parameters" | "pass_statement" | "break_statement"
-        | "continue_statement" | "global_statement" | "nonlocal_statement" | "type_alias_statement"
+        "import_statement"
+        | "import_from_statement"
+        | "future_import_statement"
+        | "type"
+        | "decorator"
+        | "parameters"
+        | "lambda_parameters"
+        | "pass_statement"
+        | "break_statement"
+        | "continue_statement"
+        | "global_statement"
+        | "nonlocal_statement"
+        | "type_alias_statement"
         | "case_pattern" => Shape::Skip,
         _ => Shape::Group,
     }

@@ -4,7 +4,7 @@
 //! replace the one before it, and does not reach the other branches of the
 //! same statement.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::graph::NodeId;
@@ -49,6 +49,8 @@ pub(crate) struct Variables {
     open: Vec<bool>,
     /// The open ones, innermost last.
     stack: Vec<Branch>,
+    /// Statements with branches that are open, innermost last.
+    groups: Vec<Group>,
     count: u32,
 }
 
@@ -56,40 +58,75 @@ struct Definition {
     flows: Vec<Flow>,
     block: u32,
     number: u32,
+    /// Definitions before this number are replaced by those since.
+    replaced: Option<u32>,
 }
 
 struct Branch {
     block: u32,
     /// Definitions in other branches of the same statement.
     hidden: Range<u32>,
+    /// What is defined in it for sure.
+    defined: HashSet<Key>,
+}
+
+/// A statement with branches.
+struct Group {
+    /// The number of definitions before it.
+    mark: u32,
+    /// What every branch so far defines for sure.
+    defined: Option<HashSet<Key>>,
 }
 
 impl Variables {
-    /// A number that grows with each definition, to be given to the branches of
-    /// one statement.
-    pub(crate) fn mark(&self) -> u32 {
-        self.count
+    /// Begins a statement with branches.
+    pub(crate) fn begin_branches(&mut self) {
+        self.groups.push(Group { mark: self.count, defined: None });
     }
 
-    /// Opens a block that may not run. Definitions since `mark` do not reach it.
-    pub(crate) fn open(&mut self, mark: u32) {
+    /// Opens a branch, which may not run. Definitions in earlier branches of
+    /// the same statement do not reach it.
+    pub(crate) fn open_branch(&mut self) {
         let block = u32::try_from(self.open.len()).unwrap_or(u32::MAX);
         self.open.push(true);
-        self.stack.push(Branch { block, hidden: mark..self.count });
+        let mark = self.groups.last().map_or(self.count, |group| group.mark);
+        self.stack.push(Branch { block, hidden: mark..self.count, defined: HashSet::new() });
     }
 
-    pub(crate) fn close(&mut self) {
-        if let Some(branch) = self.stack.pop() {
-            self.open[branch.block as usize] = false;
+    pub(crate) fn close_branch(&mut self) {
+        let Some(branch) = self.stack.pop() else { return };
+        self.open[branch.block as usize] = false;
+        if let Some(group) = self.groups.last_mut() {
+            group.defined = Some(match group.defined.take() {
+                Some(defined) => defined.into_iter().filter(|key| branch.defined.contains(key)).collect(),
+                None => branch.defined,
+            });
+        }
+    }
+
+    /// Ends a statement with branches. If one of them runs for sure, what all
+    /// of them define is defined.
+    pub(crate) fn end_branches(&mut self, is_exhaustive: bool) {
+        let Some(Group { mark, defined }) = self.groups.pop() else { return };
+        for (function, name) in defined.filter(|_| is_exhaustive).into_iter().flatten() {
+            self.push(function, &name, Vec::new(), Some(mark));
         }
     }
 
     pub(crate) fn define(&mut self, function: u32, name: &str, flows: Vec<Flow>) {
-        let block = self.stack.last().map_or(u32::MAX, |branch| branch.block);
+        self.push(function, name, flows, None);
+    }
+
+    fn push(&mut self, function: u32, name: &str, flows: Vec<Flow>, replaced: Option<u32>) {
+        let key = (function, name.to_owned());
         let number = self.count;
         self.count += 1;
-        let definitions = self.definitions.entry((function, name.to_owned())).or_default();
-        definitions.push(Definition { flows, block, number });
+        let mut block = u32::MAX;
+        if let Some(branch) = self.stack.last_mut() {
+            block = branch.block;
+            branch.defined.insert(key.clone());
+        }
+        self.definitions.entry(key).or_default().push(Definition { flows, block, number, replaced });
     }
 
     pub(crate) fn is_defined(&self, function: u32, name: &str) -> bool {
@@ -101,15 +138,23 @@ impl Variables {
         let definitions = self.definitions.get(&(function, name.to_owned()))?;
         let mut flows = Vec::new();
         let mut reached = 0;
+        let mut floor = 0;
         for definition in definitions.iter().rev().take(DEFINITIONS_SCANNED) {
             let mut branches = self.stack.iter().rev().take(BRANCHES_SCANNED);
             if branches.any(|branch| branch.hidden.contains(&definition.number)) {
                 continue;
             }
-            merge(&mut flows, definition.flows.iter().cloned());
-            reached += 1;
+            if definition.number < floor {
+                break;
+            }
             // What was before it is replaced.
             let sure = definition.block == u32::MAX || self.open[definition.block as usize];
+            if let Some(replaced) = definition.replaced {
+                floor = floor.max(if sure { replaced } else { 0 });
+                continue;
+            }
+            merge(&mut flows, definition.flows.iter().cloned());
+            reached += 1;
             if sure || reached == REACHING_DEFINITIONS {
                 break;
             }

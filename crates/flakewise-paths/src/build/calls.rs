@@ -43,7 +43,9 @@ impl<'a> Builder<'a> {
         }
         let Some(function) = self.child(call, "function") else { return "" };
         match self.shape(function) {
-            Shape::Member => self.child(function, "attribute").map(|name| self.text(name)).unwrap_or_default(),
+            Shape::Member => {
+                self.child(function, "attribute").map(|name| self.text(name)).unwrap_or_default()
+            }
             Shape::Name => self.text(function),
             _ => "",
         }
@@ -117,7 +119,7 @@ impl<'a> Builder<'a> {
         let helper = helper.and_then(|helper| self.scope.callee(helper, name, self.arguments(at).len()));
         if let Some(function) = helper.filter(|function| self.may_inline(at.frame, *function)) {
             let arguments = self.take_arguments(at);
-            self.inline(at, function, arguments.flows, &arguments.types);
+            self.inline(at, function, &arguments.flows, &arguments.types);
             return;
         }
         let called = CallName {
@@ -128,11 +130,14 @@ impl<'a> Builder<'a> {
             has_receiver: receiver.is_some() && !(is_own && language == Language::Java),
         };
         let asserted = assertion(&called);
-        let qualifier = if static_receiver.is_empty() { simple_type(&receiver_type) } else { &static_receiver };
+        let qualifier =
+            if static_receiver.is_empty() { simple_type(&receiver_type) } else { &static_receiver };
         let label = if qualifier.is_empty() { name.to_owned() } else { format!("{qualifier}.{name}") };
         let root = receiver.as_ref().and_then(|value| value.root.clone());
         let mut flows = match (receiver, receiver_at) {
-            (Some(value), Some(at)) if value.static_name.is_empty() || !value.flows.is_empty() => self.consume(value, at),
+            (Some(value), Some(at)) if value.static_name.is_empty() || !value.flows.is_empty() => {
+                self.consume(value, at)
+            }
             _ => Vec::new(),
         };
         let arguments = self.take_arguments(at);
@@ -150,7 +155,8 @@ impl<'a> Builder<'a> {
             self.values.insert(at, Value { assertion: Some(pending), ..Value::default() });
             return;
         }
-        let is_creation = language == Language::Python && name.starts_with(char::is_uppercase) && helper.is_none();
+        let is_creation =
+            language == Language::Python && name.starts_with(char::is_uppercase) && helper.is_none();
         let resolution = self.resolver.resolve(&CallSite {
             receiver: &static_receiver,
             receiver_type: &receiver_type,
@@ -174,7 +180,8 @@ impl<'a> Builder<'a> {
             arguments: arguments.roots,
             on_variable: root.is_some(),
         };
-        self.values.insert(at, Value { flows, call: Some(call), root, type_name: returns, ..Value::default() });
+        self.values
+            .insert(at, Value { flows, call: Some(call), root, type_name: returns, ..Value::default() });
     }
 
     fn may_inline(&self, frame: u32, function: FunctionRef) -> bool {
@@ -194,7 +201,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Walks a helper in place of its call.
-    fn inline(&mut self, call: Location, function: FunctionRef, arguments: Vec<Vec<Flow>>, types: &[String]) {
+    fn inline(&mut self, call: Location, function: FunctionRef, arguments: &[Vec<Flow>], types: &[String]) {
         self.helpers += 1;
         let frame = u32::try_from(self.frames.len()).unwrap_or(u32::MAX);
         let tree = &self.scope.file(function.file).tree;
@@ -209,7 +216,7 @@ impl<'a> Builder<'a> {
             returns: Vec::new(),
         });
         let at = Location { frame, node: declared.node };
-        self.define_parameters(at, &arguments);
+        self.define_parameters(at, arguments);
         for (parameter, type_name) in declared.parameters.iter().zip(types) {
             if parameter.type_name.is_empty() {
                 self.variables.set_type(frame, &parameter.name, type_name);
@@ -258,12 +265,18 @@ impl<'a> Builder<'a> {
         let text = self.short(at, "…");
         let name = text.rsplit("::").next().unwrap_or_default();
         if object.static_name.is_empty() && !object.is_own {
-            let mut flows = self.consume(object, object_at);
+            let flows = self.consume(object, object_at);
             if !flows.is_empty() {
-                for flow in &mut flows {
-                    flow.label = Some(format!("::{name}"));
-                }
-                return Value { flows, ..Value::default() };
+                let call = PendingCall {
+                    label: format!("::{name}"),
+                    text,
+                    line: self.tree(at).line(at.node),
+                    frame: at.frame,
+                    callee: None,
+                    arguments: Vec::new(),
+                    on_variable: false,
+                };
+                return Value { flows, call: Some(call), ..Value::default() };
             }
         }
         Value { static_name: text, ..Value::default() }
@@ -287,7 +300,23 @@ pub(super) fn inputs(flows: impl IntoIterator<Item = Flow>, name: &str) -> Vec<I
 fn is_immutable(type_name: &str) -> bool {
     matches!(
         type_name,
-        "String" | "int" | "long" | "boolean" | "double" | "float" | "char" | "byte" | "short" | "Integer"
-            | "Long" | "Boolean" | "Class" | "str" | "bool" | "bytes" | "Duration" | "Instant"
+        "String"
+            | "int"
+            | "long"
+            | "boolean"
+            | "double"
+            | "float"
+            | "char"
+            | "byte"
+            | "short"
+            | "Integer"
+            | "Long"
+            | "Boolean"
+            | "Class"
+            | "str"
+            | "bool"
+            | "bytes"
+            | "Duration"
+            | "Instant"
     )
 }

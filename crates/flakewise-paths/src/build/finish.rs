@@ -61,8 +61,8 @@ impl Builder<'_> {
     pub(super) fn assert(&mut self, pending: PendingAssertion) {
         let PendingAssertion { kind, first, last, line, frame, mut inputs } = pending;
         if kind == AssertionKind::Failure {
-            inputs.extend(self.last_effects(0).into_iter().map(ordered));
-            let conditions = self.conditions.last().cloned().unwrap_or_default();
+            let (conditions, effects) = self.conditions.last().cloned().unwrap_or_default();
+            inputs.extend(self.last_effects(effects).into_iter().map(ordered));
             inputs.extend(conditions.into_iter().map(|flow| Input {
                 from: flow.node,
                 kind: EdgeKind::Operator,
@@ -92,7 +92,9 @@ impl Builder<'_> {
     pub(super) fn finish(&mut self, function: Location) {
         for expected in std::mem::take(&mut self.expected) {
             let mut inputs = expected.inputs;
-            inputs.extend(self.last_effects(expected.effects).into_iter().map(|from| Input {
+            let last = self.last_effects(expected.effects);
+            self.earlier.retain(|node| !last.contains(node));
+            inputs.extend(last.into_iter().map(|from| Input {
                 from,
                 kind: EdgeKind::Call,
                 label: "throws".into(),
@@ -112,9 +114,15 @@ impl Builder<'_> {
         }
         let mut last = self.last_effects(0);
         if last.is_empty() {
-            // A test that only defines variables.
-            last.extend(u32::try_from(self.graph.nodes.len() - 1));
+            // A test that only defines variables. A docstring is nothing that
+            // could fail.
+            let computed = |node: &crate::graph::Node| node.kind != NodeKind::Literal;
+            last.extend(self.graph.nodes.iter().rposition(computed).and_then(|at| u32::try_from(at).ok()));
         }
+        if last.is_empty() && self.earlier.is_empty() {
+            return;
+        }
+        self.earlier.retain(|node| !last.contains(node));
         let inputs = last.into_iter().map(|from| Input {
             from,
             kind: EdgeKind::Call,

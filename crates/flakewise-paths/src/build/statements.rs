@@ -16,6 +16,9 @@ impl Builder<'_> {
             Shape::Statement => {
                 self.statement += 1;
                 let below = self.children(at).into_iter();
+                if self.is_switch_value(at) {
+                    return self.descend(at, below);
+                }
                 below.flat_map(|below| [Step::Visit(below), Step::Discard(below)]).collect()
             }
             Shape::Update => return self.update(at),
@@ -23,7 +26,7 @@ impl Builder<'_> {
                 let mut steps = vec![Step::BeginBranches, Step::OpenBranch];
                 steps.extend(self.children(at).into_iter().map(Step::Visit));
                 let end = Step::LeaveClosure { at, effects: self.effects.len() };
-                steps.extend([Step::CloseBranch, Step::EndBranches, end]);
+                steps.extend([Step::CloseBranch, Step::EndBranches { is_exhaustive: false }, end]);
                 steps
             }
             Shape::Lambda => self.lambda(at),
@@ -36,13 +39,24 @@ impl Builder<'_> {
             Shape::ForEach => self.for_each(at),
             Shape::Loop => self.repeat(at),
             Shape::Match => self.match_statement(at),
-            Shape::Case => self.children(at).into_iter().map(Step::Visit).collect(),
+            Shape::Case => {
+                let below = self.children(at);
+                return self.descend(at, below);
+            }
             Shape::Try => self.try_statement(at),
             Shape::With => self.with_statement(at),
             Shape::Comprehension => self.comprehension(at),
             _ => return,
         };
         self.then(steps);
+    }
+
+    /// Whether an expression is the value of a switch: `case 1 -> 5;`.
+    fn is_switch_value(&self, statement: Location) -> bool {
+        let tree = self.tree(statement);
+        let rule = tree.parent(statement.node);
+        let switch = tree.parent(tree.parent(rule));
+        tree.kind(rule) == "switch_rule" && tree.kind(tree.parent(switch)) != "expression_statement"
     }
 
     /// The value of a statement: it may assert, or change what it is called on.
@@ -56,7 +70,7 @@ impl Builder<'_> {
         if let Some(root) = value.root.filter(|_| call.on_variable) {
             let inputs = call_inputs(&call, &value.flows);
             let text = self.display_name(&root);
-            let node = self.define(at, root, &text, inputs, "");
+            let node = self.define(at, &root, &text, inputs, "");
             self.effects.push((node, self.statement));
             return;
         }
@@ -118,7 +132,10 @@ impl Builder<'_> {
                     flows = self.consume(value, receiver);
                 }
                 let flows = flows.clone();
-                self.values.insert(receiver, Value { flows, root, type_name, static_name, is_own, ..Value::default() });
+                self.values.insert(
+                    receiver,
+                    Value { flows, root, type_name, static_name, is_own, ..Value::default() },
+                );
             }
         }
         let parameters = self.child(at, "parameters");
@@ -129,7 +146,7 @@ impl Builder<'_> {
         let mut steps = vec![Step::BeginBranches, Step::OpenBranch];
         steps.extend(self.child(at, "body").map(Step::Visit));
         let end = Step::LeaveClosure { at, effects: self.effects.len() };
-        steps.extend([Step::CloseBranch, Step::EndBranches, end]);
+        steps.extend([Step::CloseBranch, Step::EndBranches { is_exhaustive: false }, end]);
         steps
     }
 
@@ -164,12 +181,16 @@ impl Builder<'_> {
     fn if_statement(&mut self, at: Location) -> Vec<Step> {
         let Some(condition) = self.child(at, "condition") else { return Vec::new() };
         let mut steps = vec![Step::Visit(condition), Step::Condition(condition), Step::BeginBranches];
+        let tree = self.tree(at);
+        let mut is_exhaustive = false;
         for below in self.children(at) {
-            if matches!(self.tree(at).field(below.node), "consequence" | "alternative") {
+            let field = tree.field(below.node);
+            is_exhaustive |= field == "alternative" && tree.kind(below.node) != "elif_clause";
+            if matches!(field, "consequence" | "alternative") {
                 steps.extend([Step::OpenBranch, Step::Visit(below), Step::CloseBranch]);
             }
         }
-        steps.extend([Step::EndBranches, Step::EndCondition]);
+        steps.extend([Step::EndBranches { is_exhaustive }, Step::EndCondition]);
         steps
     }
 
@@ -194,7 +215,9 @@ impl Builder<'_> {
     fn repeat(&mut self, at: Location) -> Vec<Step> {
         let tree = self.tree(at);
         let of = |field: &str| -> Vec<Location> {
-            let below = tree.all_children(at.node).filter(|below| tree.field(*below) == field && tree.is_named(*below));
+            let below = tree
+                .all_children(at.node)
+                .filter(|below| tree.field(*below) == field && tree.is_named(*below));
             below.map(|node| Location { node, ..at }).collect()
         };
         let visited = |below: Vec<Location>| {
@@ -215,7 +238,11 @@ impl Builder<'_> {
         let subject = self.child(at, "condition").or_else(|| self.child(at, "subject"));
         let mut steps: Vec<Step> = subject.map(Step::Visit).into_iter().collect();
         steps.push(Step::BeginBranches);
-        for case in self.child(at, "body").map(|body| self.children(body)).unwrap_or_default() {
+        let body = self.child(at, "body");
+        let mut is_exhaustive = false;
+        for case in body.map(|body| self.children(body)).unwrap_or_default() {
+            let text = self.text(case);
+            is_exhaustive |= text.starts_with("default") || text.starts_with("case _:");
             steps.push(Step::OpenBranch);
             let patterns = self.children(case).into_iter();
             let patterns = patterns.filter(|below| self.tree(at).kind(below.node) == "case_pattern");
@@ -224,7 +251,9 @@ impl Builder<'_> {
             }
             steps.extend([Step::Visit(case), Step::CloseBranch]);
         }
-        steps.extend([Step::EndBranches, Step::Leave(at)]);
+        steps.push(Step::EndBranches { is_exhaustive });
+        steps.extend(body.map(Step::Leave));
+        steps.push(Step::Leave(at));
         steps
     }
 
@@ -352,7 +381,8 @@ impl Builder<'_> {
             inputs,
         });
         if let Some(alias) = alias {
-            let flows = called.into_iter().map(|flow| Flow { label: Some(name.to_owned()), ..flow }).collect();
+            let flows =
+                called.into_iter().map(|flow| Flow { label: Some(name.to_owned()), ..flow }).collect();
             self.bind(alias, Value { flows, ..Value::default() });
         }
     }
@@ -395,9 +425,9 @@ impl Builder<'_> {
         let below = self.children(at);
         let flows = self.union(&below, "");
         let text = self.text(at);
-        let class = text.split(|character: char| !character.is_alphanumeric()).find(|word| {
-            !matches!(*word, "" | "throw" | "new" | "raise")
-        });
+        let class = text
+            .split(|character: char| !character.is_alphanumeric())
+            .find(|word| !matches!(*word, "" | "throw" | "new" | "raise"));
         if class.is_some_and(|class| class.starts_with("Assertion") || class == "ComparisonFailure") {
             self.assert(PendingAssertion {
                 kind: AssertionKind::Failure,
@@ -415,6 +445,6 @@ impl Builder<'_> {
 fn branch(inside: Vec<Step>) -> Vec<Step> {
     let mut steps = vec![Step::BeginBranches, Step::OpenBranch];
     steps.extend(inside);
-    steps.extend([Step::CloseBranch, Step::EndBranches]);
+    steps.extend([Step::CloseBranch, Step::EndBranches { is_exhaustive: false }]);
     steps
 }

@@ -87,17 +87,24 @@ impl Builder<'_> {
                 && self.scope.field_type(text).is_some()
                 && tree.field(target.node) == "left";
             let function = if shared { SHARED } else { target.frame };
-            return Some(self.define(target, Root { function, name: text.to_owned() }, text, inputs, type_name));
+            return Some(self.define(
+                target,
+                &Root { function, name: text.to_owned() },
+                text,
+                inputs,
+                type_name,
+            ));
         }
         let (label, object) = match self.shape(target) {
             Shape::Member => {
-                let member = ["field", "attribute", "name"].iter().find_map(|field| tree.child(target.node, field));
+                let member =
+                    ["field", "attribute", "name"].iter().find_map(|field| tree.child(target.node, field));
                 let member = member.map(|member| tree.text(member)).unwrap_or_default();
                 let object = self.child(target, "object").or_else(|| self.child(target, "scope"))?;
                 let own = self.shape(object) == Shape::Own || matches!(self.text(object), "self" | "cls");
                 if own {
                     let root = Root { function: SHARED, name: member.to_owned() };
-                    return Some(self.define(target, root, text, inputs, type_name));
+                    return Some(self.define(target, &root, text, inputs, type_name));
                 }
                 (format!(".{member}"), object)
             }
@@ -119,8 +126,7 @@ impl Builder<'_> {
                 callee: None,
             }),
         );
-        let name = root.name.clone();
-        Some(self.define(target, root, &name, inputs, ""))
+        Some(self.define(target, &root, &root.name, inputs, ""))
     }
 
     /// The variable that an expression belongs to.
@@ -151,7 +157,7 @@ impl Builder<'_> {
     pub(super) fn define(
         &mut self,
         at: Location,
-        root: Root,
+        root: &Root,
         text: &str,
         inputs: Vec<Input>,
         type_name: &str,
@@ -159,19 +165,19 @@ impl Builder<'_> {
         let known = self.variables.type_of(root.function, &root.name);
         let type_name = if type_name.is_empty() { known.to_owned() } else { type_name.to_owned() };
         let (line, helper) = (self.line(at), self.helper(at));
-        let node = self.graph.add(NodeKind::Variable, text.to_owned(), type_name.clone(), line, helper, inputs);
+        let node =
+            self.graph.add(NodeKind::Variable, text.to_owned(), type_name.clone(), line, helper, inputs);
         self.variables.define(root.function, &root.name, vec![Flow::new(node)]);
         self.variables.set_type(root.function, &root.name, &type_name);
         node
     }
 
     pub(super) fn visit_assignment(&mut self, at: Location) {
-        match self.child(at, "right") {
-            Some(right) => self.descend(at, [right]),
-            None => {
-                let value = self.leave_assignment(at);
-                self.values.insert(at, value);
-            }
+        if let Some(right) = self.child(at, "right") {
+            self.descend(at, [right]);
+        } else {
+            let value = self.leave_assignment(at);
+            self.values.insert(at, value);
         }
     }
 
@@ -184,7 +190,8 @@ impl Builder<'_> {
         let mut value = value_at.map(|value| self.take(value)).unwrap_or_default();
         let operator = self.child(at, "operator").map_or("=", |operator| self.text(operator));
         if !matches!(operator, "=" | ":=") {
-            let mut before = if self.shape(target) == Shape::Name { self.name(target).flows } else { Vec::new() };
+            let mut before =
+                if self.shape(target) == Shape::Name { self.name(target).flows } else { Vec::new() };
             let right = self.consume(value, at);
             crate::variables::merge(&mut before, right);
             for flow in &mut before {
@@ -212,7 +219,7 @@ impl Builder<'_> {
         let inputs = self.inputs_of(value, at, "=");
         let text = self.text(name);
         let root = Root { function: at.frame, name: text.to_owned() };
-        let node = self.define(name, root, text, inputs, &type_name);
+        let node = self.define(name, &root, text, inputs, &type_name);
         if has_call {
             self.effects.push((node, self.statement));
         }
@@ -224,7 +231,10 @@ impl Builder<'_> {
         let mut flows = self.union(&flows, "");
         if let Some(name) = self.child(at, "name") {
             let type_name = self.child(at, "right").map(|at| simple_type(self.text(at))).unwrap_or_default();
-            self.bind(name, Value { flows: flows.clone(), type_name: type_name.to_owned(), ..Value::default() });
+            self.bind(
+                name,
+                Value { flows: flows.clone(), type_name: type_name.to_owned(), ..Value::default() },
+            );
         }
         for flow in &mut flows {
             flow.label = Some("instanceof".into());
@@ -238,7 +248,9 @@ fn parameter_of(tree: &SyntaxTree, parameter: NodeIndex) -> Option<(&str, &str)>
     let type_name = tree.child(parameter, "type").map(|at| simple_type(tree.text(at))).unwrap_or_default();
     let name = match tree.kind(parameter) {
         "identifier" => parameter,
-        "formal_parameter" | "default_parameter" | "typed_default_parameter" => tree.child(parameter, "name")?,
+        "formal_parameter" | "default_parameter" | "typed_default_parameter" => {
+            tree.child(parameter, "name")?
+        }
         "spread_parameter" => {
             let declarator = tree.child_of_kind(parameter, "variable_declarator")?;
             tree.child(declarator, "name")?
