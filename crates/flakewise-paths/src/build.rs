@@ -436,7 +436,9 @@ impl<'a> Builder<'a> {
         let frame = &self.frames[call.frame as usize];
         let line = frame.line.unwrap_or(call.line);
         let helper = frame.line.map(|_| Helper { name: frame.name.clone(), line: call.line });
-        self.graph.add(NodeKind::Call, call.text.clone(), type_name, line, helper, inputs)
+        let node = self.graph.add(NodeKind::Call, call.text.clone(), type_name, line, helper, inputs);
+        self.graph.nodes[node as usize].callee.clone_from(&call.callee);
+        node
     }
 
     fn literal(&mut self, at: Location) -> Value {

@@ -36,6 +36,8 @@ pub struct Node {
     pub line: u32,
     /// The helper it stands in, and the line there.
     pub helper: Option<Helper>,
+    /// The function of the code under test that a call runs, if it is known.
+    pub callee: Option<Callee>,
     /// The edges into it, as a range of [`Graph::edges`].
     first_input: EdgeId,
     last_input: EdgeId,
@@ -184,6 +186,7 @@ impl Graph {
             type_name,
             line,
             helper,
+            callee: None,
             first_input,
             last_input: first_input,
             distance: 1,

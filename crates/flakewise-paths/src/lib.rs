@@ -16,7 +16,9 @@
 
 mod assertion;
 mod build;
+mod features;
 mod graph;
+mod index;
 mod limits;
 mod outline;
 mod paths;
@@ -27,7 +29,9 @@ mod shape;
 mod value;
 mod variables;
 
+pub use features::{FeatureKind, each_feature, feature_hash, path_features};
 pub use graph::{AssertionKind, Callee, Edge, EdgeId, EdgeKind, Graph, Helper, Node, NodeId, NodeKind};
+pub use index::{FileResolver, Index, IndexSummary, parse_files};
 pub use limits::{MAX_PATH_NODES, MAX_PATHS};
 pub use outline::{Class, Function, Import, Outline, Variable};
 pub use paths::Path;

@@ -27,3 +27,9 @@ pub(crate) const CLASS_DEPTH: usize = 32;
 pub(crate) const SUPERCLASSES: usize = 16;
 /// Overloads of one name that are compared.
 pub(crate) const OVERLOADS: usize = 256;
+/// Files of one repository that are indexed.
+pub(crate) const FILES: usize = 200_000;
+/// Parts of a dotted name that are looked at.
+pub(crate) const NAME_PARTS: usize = 16;
+/// Modules that hand a name on, such as `__init__.py`.
+pub(crate) const REEXPORTS: usize = 4;

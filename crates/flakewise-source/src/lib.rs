@@ -35,6 +35,7 @@ mod source_test;
 mod syntax;
 mod tree;
 mod walk;
+mod words;
 
 pub use file::{read_packaged, read_source};
 pub use fragment::read_fragment;
@@ -44,4 +45,5 @@ pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };
 pub use syntax::{NodeIndex, SyntaxTree};
-pub use walk::{SourcePath, list_files, load_file, read_tree};
+pub use walk::{SourcePath, list_files, list_sources, load_file, read_tree};
+pub use words::sub_tokens;
