@@ -16,6 +16,7 @@
 
 mod assertion;
 mod build;
+mod draw;
 mod features;
 mod graph;
 mod index;
@@ -29,6 +30,7 @@ mod shape;
 mod value;
 mod variables;
 
+pub use draw::{graph_dot, graph_svg};
 pub use features::{FeatureKind, each_feature, feature_hash, path_features};
 pub use graph::{AssertionKind, Callee, Edge, EdgeId, EdgeKind, Graph, Helper, Node, NodeId, NodeKind};
 pub use index::{FileResolver, Index, IndexSummary, parse_files};
