@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use flakewise_eval::{CpuClock, Dataset, Record};
-use flakewise_paths::{AssertionKind, Graph, graph_of_fragment};
+use flakewise_paths::{AssertionKind, Graph, graph_of_fragment, path_features};
 use flakewise_source::Language;
 
 /// At least this share of tests must have a path.
@@ -36,6 +36,7 @@ fn main() {
     let without = option.as_deref() == Some("--without");
     let clock = CpuClock::start();
     let (mut with_path, mut explicit, mut paths, mut nodes, mut in_helpers) = (0, 0, 0, 0, 0);
+    let mut graphs = Vec::with_capacity(dataset.records.len());
     for record in &dataset.records {
         let graph = graph(record);
         let own = graph.paths();
@@ -49,8 +50,12 @@ fn main() {
         if without && own.is_empty() {
             println!("{}", name(record));
         }
+        graphs.push(graph);
     }
     let seconds = clock.seconds();
+    let clock = CpuClock::start();
+    let features: usize = graphs.iter().map(|graph| path_features(graph).len()).sum();
+    let hashed = clock.seconds();
     let tests = dataset.records.len();
     let share = |count: usize| 100.0 * count as f64 / tests as f64;
     let amiss = |good: bool| if good { "" } else { " AMISS" };
@@ -67,6 +72,11 @@ fn main() {
         "{paths} paths, {:.1} for each test, {:.1} nodes for each path",
         paths as f64 / tests as f64,
         nodes as f64 / paths.max(1) as f64
+    );
+    println!(
+        "{:.1} features for each test, {:.3} ms to hash them",
+        features as f64 / tests as f64,
+        1e3 * hashed / tests as f64
     );
     println!("{seconds:.1} s of processor time (bound {MOST_SECONDS:.0} s){}", amiss(seconds < MOST_SECONDS));
 }

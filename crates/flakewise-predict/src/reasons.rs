@@ -54,8 +54,8 @@ pub(crate) fn line_weights(
         .map(|(column, value)| (column, f64::from(value) * f64::from(weights[column as usize])))
         .collect();
     // A word adds its weight once, wherever it stands, so each of its
-    // occurrences gets a part.
-    let mut occurrences: HashMap<u32, Vec<u32>> = HashMap::new();
+    // occurrences gets a part. In order, so that sums are the same each time.
+    let mut occurrences: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     each_word(test, &mut |place, word, token| {
         let column = blend.base.space.column(place == Place::Body, word.hash());
         if let (Some(column), Some(token)) = (column, token) {

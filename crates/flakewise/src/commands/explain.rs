@@ -75,8 +75,8 @@ fn drawing(path: &FilePath) -> Result<Drawing, ExpectedError> {
 /// The files that can hold a test of this name.
 fn files_with(root: &FilePath, name: &str) -> Vec<SourceFile> {
     let plain = name.split('[').next().unwrap_or(name);
-    let words = plain.split(|character: char| !(character.is_alphanumeric() || character == '_'));
-    let last = words.filter(|word| !word.is_empty()).next_back().unwrap_or(plain);
+    let mut words = plain.split(|character: char| !(character.is_alphanumeric() || character == '_'));
+    let last = words.rfind(|word| !word.is_empty()).unwrap_or(plain);
     let read = |source: &flakewise_source::SourcePath| {
         let bytes = load_file(root, &source.path).ok()?;
         if !String::from_utf8_lossy(&bytes).contains(last) {
