@@ -8,7 +8,7 @@ use crate::blend::{Blend, HeldOut, Row};
 use crate::families::hits;
 use crate::features::Features;
 use crate::past::{Keys, Past};
-use crate::reasons::reasons;
+use crate::reasons::{line_weights, reasons};
 use crate::{Category, CategoryGuess, Example, Familiarity, Prediction, file};
 
 /// A trained predictor.
@@ -199,6 +199,16 @@ impl Model {
                 }
             })
             .collect()
+    }
+
+    /// How much the words on each line of a test speak for flakiness, or
+    /// against it if negative: log-odds of the linear part of the model, by
+    /// line of the file. Lines without words it knows are left out.
+    pub fn line_weights(&self, project: &str, test: &SourceTest) -> Vec<(u32, f64)> {
+        let features = Features::of(test);
+        let keys = Keys::new(project, &test.id, &features);
+        let expert = self.blend.expert_for(&keys).map(|expert| &self.blend.experts[expert]);
+        expert.map(|expert| line_weights(&self.blend, expert, test, &features)).unwrap_or_default()
     }
 }
 

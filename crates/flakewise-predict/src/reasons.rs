@@ -1,6 +1,6 @@
 //! What speaks for a test being flaky.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use flakewise_learn::{SparseMatrix, SparseRow};
 use flakewise_source::{SourceTest, Token};
@@ -35,6 +35,60 @@ pub(crate) fn reasons(
     reasons.extend(uses(test, hits, Category::guess(hits), &added));
     reasons.extend(added.strongest_words());
     reasons
+}
+
+/// How much the words on each line of a test add to its risk or take from it,
+/// in log-odds, by line.
+pub(crate) fn line_weights(
+    blend: &Blend,
+    expert: &Expert,
+    test: &SourceTest,
+    features: &Features,
+) -> Vec<(u32, f64)> {
+    let mut text = SparseMatrix::new(blend.base.space.columns());
+    text.push(blend.base.space.row(features));
+    let weights = &expert.speech.linear.weights;
+    let columns: HashMap<u32, f64> = text
+        .row(0)
+        .iter()
+        .map(|(column, value)| (column, f64::from(value) * f64::from(weights[column as usize])))
+        .collect();
+    // A word adds its weight once, wherever it stands, so each of its
+    // occurrences gets a part. In order, so that sums are the same each time.
+    let mut occurrences: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    each_word(test, &mut |place, word, token| {
+        let column = blend.base.space.column(place == Place::Body, word.hash());
+        if let (Some(column), Some(token)) = (column, token) {
+            occurrences.entry(column).or_default().push(token.span.start);
+        }
+    });
+    let lines = LineStarts::new(test);
+    let mut by_line: BTreeMap<u32, f64> = BTreeMap::new();
+    for (column, starts) in occurrences {
+        let weight = columns.get(&column).copied().unwrap_or(0.0) / starts.len() as f64;
+        for start in starts {
+            *by_line.entry(lines.line(start)).or_default() += weight;
+        }
+    }
+    by_line.into_iter().collect()
+}
+
+/// Where the lines of a test begin.
+struct LineStarts {
+    first: u32,
+    starts: Vec<usize>,
+}
+
+impl LineStarts {
+    fn new(test: &SourceTest) -> Self {
+        let starts = test.body.text.match_indices('\n').map(|(at, _)| at + 1).collect();
+        Self { first: test.body.line, starts }
+    }
+
+    fn line(&self, start: u32) -> u32 {
+        let before = self.starts.partition_point(|line| *line <= start as usize);
+        self.first + u32::try_from(before).unwrap_or(0)
+    }
 }
 
 fn siblings(blend: &Blend, keys: &Keys) -> Option<Reason> {

@@ -79,6 +79,16 @@ fn reasons_name_look_alikes_lines_words_and_siblings() {
 }
 
 #[test]
+fn lines_weigh_for_and_against_flakiness() {
+    let weights = |flaky| MODEL.line_weights("elsewhere", &test(90, 1, 1, flaky));
+    let sleep = weights(true).into_iter().find(|(line, _)| *line == 4).expect("the model knows its words");
+    assert!(sleep.1 > 0.0, "{sleep:?}");
+    let sum = |flaky| weights(flaky).into_iter().map(|(_, weight)| weight).sum::<f64>();
+    assert!(sum(true) > sum(false));
+    assert_eq!(weights(true), weights(true));
+}
+
+#[test]
 fn nothing_is_explained_below_the_risk_asked_for() {
     let predictions = MODEL.predict("project1", &[test(1, 1, 0, false)], 0.9);
     assert_eq!(predictions[0].reasons, []);

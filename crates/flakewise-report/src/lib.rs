@@ -9,6 +9,7 @@
 //! Everything is understandable without them.
 
 mod culprit;
+mod explain;
 mod hunt;
 mod json;
 mod markdown;
@@ -21,6 +22,7 @@ mod words;
 mod workflow;
 
 pub use culprit::{culprit_json, culprit_text, reproduce_json, reproduce_text};
+pub use explain::{Explanation, PathStep, WeighedLine, explain_text};
 pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, report_json};
 pub use markdown::report_markdown;

@@ -124,6 +124,9 @@ impl Kind {
 pub(crate) struct Grammar {
     pub(crate) language: tree_sitter::Language,
     kinds: Vec<Kind>,
+    /// The grammar's own names of its symbols and fields.
+    names: Vec<String>,
+    fields: Vec<String>,
 }
 
 impl Grammar {
@@ -151,7 +154,25 @@ impl Grammar {
                 if language.node_kind_is_named(symbol) { named(name) } else { word(name) }
             })
             .collect();
-        Self { language, kinds }
+        let numbers = |count: usize| (0..count).filter_map(|number| u16::try_from(number).ok());
+        let names = numbers(language.node_kind_count())
+            .map(|symbol| language.node_kind_for_id(symbol).unwrap_or_default().to_owned())
+            .collect();
+        // Fields are counted from one.
+        let fields = numbers(language.field_count() + 1)
+            .map(|field| language.field_name_for_id(field).unwrap_or_default().to_owned())
+            .collect();
+        Self { language, kinds, names, fields }
+    }
+
+    /// What the grammar calls a symbol.
+    pub(crate) fn name(&self, symbol: u16) -> &str {
+        self.names.get(usize::from(symbol)).map_or("ERROR", String::as_str)
+    }
+
+    /// What the grammar calls a field; 0 is none.
+    pub(crate) fn field(&self, field: u16) -> &str {
+        self.fields.get(usize::from(field)).map_or("", String::as_str)
     }
 
     pub(crate) fn kind(&self, symbol: u16) -> Kind {

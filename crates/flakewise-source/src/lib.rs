@@ -32,8 +32,10 @@ mod python;
 mod rust;
 mod script;
 mod source_test;
+mod syntax;
 mod tree;
 mod walk;
+mod words;
 
 pub use file::{read_packaged, read_source};
 pub use fragment::read_fragment;
@@ -42,4 +44,6 @@ pub use package::Package;
 pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };
-pub use walk::{SourcePath, list_files, load_file, read_tree};
+pub use syntax::{NodeIndex, SyntaxTree};
+pub use walk::{SourcePath, list_files, list_sources, load_file, read_tree};
+pub use words::sub_tokens;

@@ -47,6 +47,16 @@ impl<'a> Tree<'a> {
     /// Parses a text, or nothing if it is nested too deeply or takes too many
     /// steps.
     pub(crate) fn parse(language: Language, text: &'a str) -> Option<Self> {
+        Self::parse_with(language, text, &mut |_| {})
+    }
+
+    /// The same, with a look at each node of the parser as it is added. The
+    /// root of a text that is parsed in parts is a node of no parser.
+    pub(crate) fn parse_with(
+        language: Language,
+        text: &'a str,
+        look: &mut impl FnMut(Option<&TreeCursor<'_>>),
+    ) -> Option<Self> {
         let grammar = Grammar::of(language);
         let length = u32::try_from(text.len()).ok()?;
         if is_too_deep(language, text) {
@@ -57,11 +67,12 @@ impl<'a> Tree<'a> {
         let mut nodes = Vec::with_capacity(text.len() / 3);
         let parts = if broken && language == Language::Python { definitions(text) } else { Vec::new() };
         if parts.len() < 2 {
-            flatten(grammar, &mut tree.walk(), Offset { byte: 0, line: 0 }, &mut nodes);
+            flatten(grammar, &mut tree.walk(), Offset { byte: 0, line: 0 }, &mut nodes, look);
             return Some(Self { text, language, nodes, broken });
         }
         // An open bracket makes one statement of all that follows. Parsed one
         // by one, what follows is whole.
+        look(None);
         nodes.push(Node {
             kind: Kind::Other,
             literal: false,
@@ -74,7 +85,7 @@ impl<'a> Tree<'a> {
         let mut offset = Offset { byte: 0, line: 0 };
         for part in parts {
             let tree = parse_steps(grammar, part)?;
-            flatten(grammar, &mut tree.walk(), offset, &mut nodes);
+            flatten(grammar, &mut tree.walk(), offset, &mut nodes, look);
             offset.byte += part.len();
             offset.line += part.matches('\n').count();
         }
@@ -83,6 +94,14 @@ impl<'a> Tree<'a> {
     }
 
     pub(crate) const ROOT: At = 0;
+
+    /// Where each node begins and ends, its line counted from one, the node
+    /// around it and the node after all that is below it.
+    pub(crate) fn positions(&self) -> impl Iterator<Item = (Range<u32>, u32, u32, u32, bool)> + '_ {
+        self.nodes
+            .iter()
+            .map(|node| (node.start..node.end, node.line + 1, node.parent, node.after, !node.literal))
+    }
 
     pub(crate) fn kind(&self, at: At) -> Kind {
         self.nodes[at].kind
@@ -225,12 +244,19 @@ fn definitions(text: &str) -> Vec<&str> {
     parts
 }
 
-fn flatten(grammar: &Grammar, cursor: &mut TreeCursor<'_>, offset: Offset, nodes: &mut Vec<Node>) {
+fn flatten(
+    grammar: &Grammar,
+    cursor: &mut TreeCursor<'_>,
+    offset: Offset,
+    nodes: &mut Vec<Node>,
+    look: &mut impl FnMut(Option<&TreeCursor<'_>>),
+) {
     let position = |byte: usize| u32::try_from(byte).expect("longer texts are not parsed");
     let mut parent = 0;
     loop {
         let at = nodes.len();
         let node = cursor.node();
+        look(Some(cursor));
         nodes.push(Node {
             kind: if node.is_error() { Kind::Error } else { grammar.kind(node.kind_id()) },
             literal: !node.is_named(),

@@ -46,14 +46,32 @@ pub fn read_tree(root: &Path, paths: &[PathBuf]) -> Vec<SourceFile> {
 /// Links are not followed. Hidden folders, virtual environments, installed
 /// packages and folders that a build writes are passed over.
 pub fn list_files(root: &Path, paths: &[PathBuf]) -> Vec<SourcePath> {
+    let mut files: Vec<SourcePath> =
+        walk(root, paths).filter(|file| may_hold_tests(&file.path, file.language)).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// All files below the root in some languages, tests or not, sorted. No more
+/// than `most` are listed. What [`list_files`] passes over is passed over here.
+pub fn list_sources(root: &Path, languages: &[Language], most: usize) -> Vec<SourcePath> {
+    let mut files: Vec<SourcePath> =
+        walk(root, &[]).filter(|file| languages.contains(&file.language)).take(most).collect();
+    files.sort();
+    files
+}
+
+fn walk<'a>(root: &'a Path, paths: &[PathBuf]) -> impl Iterator<Item = SourcePath> + use<'a> {
     let whole = [PathBuf::new()];
-    let paths = if paths.is_empty() { &whole } else { paths };
-    let mut files: Vec<SourcePath> = paths
-        .iter()
-        .flat_map(|path| WalkDir::new(root.join(path)).into_iter().filter_entry(is_entered))
+    let paths = if paths.is_empty() { &whole[..] } else { paths };
+    let starts: Vec<PathBuf> = paths.iter().map(|path| root.join(path)).collect();
+    starts
+        .into_iter()
+        .flat_map(|start| WalkDir::new(start).sort_by_file_name().into_iter().filter_entry(is_entered))
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_file())
-        .filter_map(|entry| {
+        .filter_map(move |entry| {
             let path = entry.path().strip_prefix(root).ok()?;
             let parts: Option<Vec<&str>> = path
                 .components()
@@ -62,12 +80,8 @@ pub fn list_files(root: &Path, paths: &[PathBuf]) -> Vec<SourcePath> {
                 .collect();
             let path = parts?.join("/");
             let language = Language::of_path(&path)?;
-            may_hold_tests(&path, language).then_some(SourcePath { path, language })
+            Some(SourcePath { path, language })
         })
-        .collect();
-    files.sort();
-    files.dedup();
-    files
 }
 
 /// The bytes of a file, unless it cannot be read or is too long.

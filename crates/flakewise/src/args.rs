@@ -45,6 +45,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     Ingest(IngestArguments),
     Predict(PredictArguments),
+    Explain(ExplainArguments),
     Train(TrainArguments),
     Eval(EvalArguments),
     Report(ReportArguments),
@@ -478,6 +479,42 @@ pub(crate) struct PredictArguments {
     /// How to print it
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: PredictFormat,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    about = "Show what speaks for and against a test being flaky, line by line",
+    long_about = "Show what speaks for and against a test being flaky, line by line.\n\n\
+        Reads source and runs nothing. Prints the risk of the test, the reasons, the lines\n\
+        that raise or lower the risk, and the path that speaks most for flakiness: how a value\n\
+        gets from where it begins, through which calls, to what the test asserts. Calls into\n\
+        the code under test are resolved across files and shown with file and line.\n\n\
+        Helpers of the class and its superclasses are followed. Expected exceptions, `verify`,\n\
+        `fail` and matchers count as assertions. A test with no assertion has an implicit one,\n\
+        `completes`: its last statement must not throw.\n\n\
+        Paths are found in Java and Python; tests in other languages get reasons and lines.",
+    after_help = "Examples:\n  \
+        flakewise explain tests/test_cart.py::test_total\n  \
+        flakewise explain org.acme.CartTest#adds\n  \
+        flakewise explain test_total --graph total.svg\n  \
+        flakewise explain test_total --graph total.dot"
+)]
+pub(crate) struct ExplainArguments {
+    /// The test, named as your runner does or by any part that names only one
+    #[arg(value_name = "TEST")]
+    pub(crate) test: String,
+
+    /// Draw the dependency graph to an `.svg` or `.dot` file, with the heaviest path marked
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Option<PathBuf>,
+
+    /// Model to use [default: `.flakewise/model`, else the pretrained model]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: Option<PathBuf>,
+
+    /// Project name, such as `acme/shop` [default: from CI or git]
+    #[arg(long, value_name = "NAME", env = "FLAKEWISE_PROJECT")]
+    pub(crate) project: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -59,6 +59,10 @@ pub(crate) enum ExpectedError {
     Change(#[from] flakewise_triage::ChangeError),
     #[error("`{path}` is no file or folder of this repository")]
     NoSuchSource { path: String },
+    #[error("no test, or more than one, is called `{name}` in the source")]
+    NotInSource { name: String },
+    #[error("`{}` is neither an `.svg` nor a `.dot` file", path.display())]
+    GraphFormat { path: PathBuf },
     #[error("there is no git repository here, or no commit in it, to compare with")]
     NoRepository,
     #[error("`{}` cannot be used as a model", path.display())]
@@ -91,6 +95,7 @@ impl ExpectedError {
         match self {
             Self::NoReports { .. }
             | Self::Culprit(CulpritError::Unknown { .. } | CulpritError::Ambiguous { .. })
+            | Self::NotInSource { .. }
             | Self::Train { .. }
             | Self::Eval(flakewise_eval::EvalError::TooFewTests { .. }) => ExitCode::NothingFound,
             Self::NoSuchPath { .. } | Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => {
@@ -109,9 +114,11 @@ impl ExpectedError {
                 ExitCode::of_signal(*signal)
             }
             Self::Runner(_) | Self::Culprit(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
-            Self::NoSuchSource { .. } | Self::Model { .. } | Self::Eval(_) | Self::Write { .. } => {
-                ExitCode::Report
-            }
+            Self::NoSuchSource { .. }
+            | Self::Model { .. }
+            | Self::Eval(_)
+            | Self::Write { .. }
+            | Self::GraphFormat { .. } => ExitCode::Report,
             Self::Output(_) => ExitCode::Bug,
         }
     }
@@ -141,6 +148,12 @@ impl ExpectedError {
                 Some("name it as your runner does, such as `tests/test_cart.py::test_total`".to_owned())
             }
             Self::Culprit(CulpritError::Ambiguous { .. }) => Some("give more of its name".to_owned()),
+            Self::NotInSource { .. } => Some(
+                "name it as your runner does, such as `tests/test_cart.py::test_total` or \
+                 `org.acme.CartTest#adds`; `flakewise predict --all` lists all tests"
+                    .to_owned(),
+            ),
+            Self::GraphFormat { .. } => Some("end the name with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
             Self::NoRepository => Some("leave `--changed` out to look at all tests".to_owned()),
             Self::Model { source: flakewise_predict::ModelError::Newer { .. }, .. } => {

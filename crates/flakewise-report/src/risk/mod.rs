@@ -14,3 +14,8 @@ pub use json::risk_json;
 pub use report::{ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold};
 pub use sarif::risk_sarif;
 pub use text::risk_text;
+
+/// A reason in one line.
+pub(crate) fn reason_text(reason: &RiskReason) -> String {
+    words::reason(reason)
+}

@@ -3,6 +3,7 @@
 mod culprit;
 mod debug;
 mod eval;
+mod explain;
 mod hunt;
 mod ingest;
 #[cfg(feature = "history")]
@@ -41,6 +42,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         Command::Debug(DebugCommand::Pairs(arguments)) => debug::pairs(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
         Command::Predict(arguments) => predict::predict(&arguments, printer),
+        Command::Explain(arguments) => explain::explain(&arguments, printer),
         Command::Train(arguments) => train::train(&arguments, printer),
         Command::Eval(arguments) => eval::eval(&arguments, printer),
         #[cfg(feature = "history")]

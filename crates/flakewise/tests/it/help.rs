@@ -25,7 +25,7 @@ fn a_wrong_flag_is_answered_with_the_right_one() {
 }
 
 /// All commands, as `--help` lists them.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "",
     "run",
     "hunt",
@@ -33,6 +33,7 @@ const COMMANDS: [&str; 13] = [
     "reproduce",
     "ingest",
     "predict",
+    "explain",
     "train",
     "eval",
     "report",

@@ -2,6 +2,7 @@
 
 mod culprit;
 mod eval;
+mod explain;
 #[cfg(feature = "history")]
 mod green;
 mod help;

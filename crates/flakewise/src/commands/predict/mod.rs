@@ -13,7 +13,9 @@ use flakewise_predict::Familiarity;
 use flakewise_report::{
     Risk, RiskReport, RiskScope, Threshold, risk_github, risk_json, risk_sarif, risk_text,
 };
-use flakewise_source::{Language, Package, SourcePath, list_files, load_file, may_hold_tests, read_packaged};
+use flakewise_source::{
+    Language, Package, SourceFile, SourcePath, list_files, load_file, may_hold_tests, read_packaged,
+};
 use flakewise_triage::{Change, ChangeKind, LineRange, Shape};
 use rayon::prelude::*;
 
@@ -85,6 +87,11 @@ pub(crate) fn risks(
     let oracle = Oracle { root, project: project.to_owned(), loaded };
     let judged = oracle.judge_all(&asked, printer).into_iter().flat_map(|file| file.tests);
     judged.map(|test| (test.risk.test, test.risk.risk.get())).collect()
+}
+
+/// The tests of one file with their risk and all reasons, in order.
+pub(crate) fn judge_file(file: &SourceFile, loaded: &LoadedModel, project: &str) -> Vec<Risk> {
+    judge(file, &loaded.model, project, 0.0).tests.into_iter().map(|test| test.risk).collect()
 }
 
 /// A file to judge.

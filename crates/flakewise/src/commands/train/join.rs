@@ -6,13 +6,13 @@ use flakewise_model::TestId;
 use flakewise_source::SourceTest;
 
 /// Tests by all names that mean only one of them.
-pub(super) struct Names {
+pub(crate) struct Names {
     /// None where a name means several.
     places: HashMap<String, Option<usize>>,
 }
 
 impl Names {
-    pub(super) fn new<'a>(tests: impl Iterator<Item = &'a SourceTest>) -> Self {
+    pub(crate) fn new<'a>(tests: impl Iterator<Item = &'a SourceTest>) -> Self {
         let mut places: HashMap<String, Option<usize>> = HashMap::new();
         for (place, test) in tests.enumerate() {
             let mut names = names(&test.id);
@@ -26,7 +26,7 @@ impl Names {
     }
 
     /// The place of the test that is meant, if it is clear.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let name = name.trim();
         let exact = self.places.get(name).copied().flatten();
         // Source knows no parameters: all cases are one test.

@@ -1,6 +1,6 @@
 //! `flakewise train`: learn from a project's own tests.
 
-mod join;
+pub(super) mod join;
 mod labels;
 #[cfg(feature = "history")]
 mod past;
