@@ -34,7 +34,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, printer: &Printer) -> Result
     let tests: Vec<(&SourceFile, usize)> =
         files.iter().flat_map(|file| (0..file.tests.len()).map(move |at| (file, at))).collect();
     let names = Names::new(tests.iter().map(|(file, at)| &file.tests[*at]));
-    let found = names.find(&arguments.test);
+    let found = names.find(&arguments.test).or_else(|| names.find(&from_here(root, &arguments.test)?));
     let found = found.ok_or_else(|| ExpectedError::NotInSource { name: arguments.test.clone() })?;
     let (file, at) = tests[found];
     let test = &file.tests[at];
@@ -59,6 +59,14 @@ pub(crate) fn explain(arguments: &ExplainArguments, printer: &Printer) -> Result
     }
     printer.data(&explain_text(&explanation))?;
     Ok(ExitCode::Success)
+}
+
+/// The name of a test as it is from the root, where a runner in this folder names it
+/// from here.
+fn from_here(root: &FilePath, name: &str) -> Option<String> {
+    let here = std::env::current_dir().ok()?;
+    let below = here.strip_prefix(root).ok()?.to_str()?.to_owned();
+    (!below.is_empty()).then(|| format!("{below}/{name}"))
 }
 
 type Drawing = fn(&Graph, &[Path], Option<&Path>) -> String;

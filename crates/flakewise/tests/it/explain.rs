@@ -41,6 +41,19 @@ fn the_heaviest_path_is_shown_with_lines_and_code_under_test() {
 }
 
 #[test]
+fn a_test_may_be_named_from_the_folder_one_is_in() {
+    let context = shop();
+    let init =
+        std::process::Command::new("git").args(["init", "--quiet"]).current_dir(context.path()).status();
+    assert!(init.expect("git starts").success());
+    context.write("other/tests/test_cart.py", "def test_total():\n    assert 1\n");
+    let mut command = context.command();
+    command.args(["explain", "test_cart.py::test_total"]).current_dir(context.path().join("tests"));
+    let output = context.finish(&mut command);
+    assert!(output.stdout.starts_with("pytest:tests/test_cart.py::test_total\n"), "{}", output.stderr);
+}
+
+#[test]
 fn a_graph_is_drawn_by_the_name_of_its_file() {
     let context = shop();
     for (file, begin) in [("total.svg", "<svg "), ("total.dot", "digraph ")] {
