@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lists the tests that are alone in their row of PEELER's benchmark.
 
-    eval/peeler_rows.py FlakeFlagger_benchmark.csv flakeflagger.jsonl.gz > eval/flakeflagger/peeler_rows_of_one.txt
+    eval/peeler_rows.py FlakeFlagger_benchmark.csv flakeflagger.jsonl.gz > eval/peeler_rows_of_one.txt
 
 A row of that benchmark (`benchmark/FlakeFlagger_benchmark.csv` of PEELER's public
 repository, Apache-2.0) has consecutive tests of one class with one label, and
@@ -15,7 +15,7 @@ import gzip
 import json
 import sys
 
-# The benchmark spells one project otherwise than the data set.
+# The benchmark spells one project differently from the data set.
 NAMES = {"handlebars.java": "handlebars"}
 
 
