@@ -1,10 +1,15 @@
 //! Measures all models on a data set, and writes the results.
 //!
-//!     evaluate DATA [FOLDER] [--protocol NAME] [--model TEXT]
+//!     evaluate DATA [FOLDER] [--protocol NAME] [--model TEXT,…] [--resume FOLDER]
+//!              [--peeler-rows FILE] [--only-peeler-subset]
+//!
+//! `--model` takes models whose name contains one of the texts, or is the text
+//! after `=`. `--resume` keeps the answers of every fold in a folder and reads
+//! them from there; delete it after a change of a model.
 
 use std::error::Error;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flakewise_eval::{EvalOptions, Progress, Protocol, evaluate};
 
@@ -19,8 +24,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         options.protocols = Protocol::ALL.into_iter().filter(|protocol| protocol.name() == name).collect();
     }
     if let Some(text) = option("--model") {
-        options.models.retain(|model| model.names.iter().any(|name| name.contains(text)));
+        let chosen: Vec<&str> = text.split(',').collect();
+        options.models.retain(|model| {
+            model.names.iter().any(|name| {
+                chosen
+                    .iter()
+                    .any(|part| part.strip_prefix('=').map_or(name.contains(part), |whole| name == whole))
+            })
+        });
     }
+    options.only_peeler_subset = arguments.iter().any(|argument| argument == "--only-peeler-subset");
+    options.resume = option("--resume").map(PathBuf::from);
+    options.peeler_rows_of_one = option("--peeler-rows").map(PathBuf::from);
     let evaluation = evaluate(Path::new(data), &options, &|progress| {
         let text = match progress {
             Progress::Read { tests } => format!("{tests} tests"),

@@ -30,6 +30,7 @@ fn main() {
         trained_on: "FlakeFlagger's data, 24 projects in Java".to_owned(),
         familiarities: vec![Familiarity::NewProject],
         seed: 1,
+        ..TrainOptions::default()
     };
     let model = Model::train(&examples, &options).expect("there is enough to learn from");
     let bytes = model.to_bytes();

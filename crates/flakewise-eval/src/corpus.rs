@@ -55,7 +55,10 @@ impl Corpus {
                     &record.class,
                     &record.method,
                 );
-                let features = Features::of(&test);
+                let mut features = Features::of(&test);
+                if let Some(surroundings) = &record.surroundings {
+                    features = features.with_surroundings(surroundings);
+                }
                 let example = Example {
                     test,
                     project: record.project.clone(),

@@ -5,16 +5,17 @@
 //! the same things differently. Lines are somebody else's: what is broken is
 //! left out and noted, and nothing grows beyond its limit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use flakewise_predict::Category;
+use flakewise_predict::{Category, Surroundings};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::EvalError;
+use crate::surroundings::SurroundingsLine;
 
 /// Labelled tests.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,27 @@ pub struct Record {
     pub category: Option<Category>,
     /// The group of projects it is held out with, if the data set says so.
     pub group: Option<String>,
+    /// What surrounds it and lies under it, where that was derived.
+    pub surroundings: Option<Box<Surroundings>>,
+    /// What published tools said about it.
+    pub published: Published,
+}
+
+/// What published tools said about a test, as their authors stored it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Published {
+    /// Whether it is one of the tests that PEELER was measured on.
+    pub in_peeler_subset: bool,
+    /// Whether PEELER said that it is flaky.
+    pub peeler: Option<bool>,
+    /// Whether records of PEELER about it differ; the right one was taken.
+    pub peeler_ambiguous: bool,
+    /// Whether it is the only test of its row in PEELER's benchmark. PEELER's
+    /// extractor gives all tests of a row the same features, and all of them have
+    /// one label: only here its answers do not rest on a leak.
+    pub alone_in_peeler_row: bool,
+    /// Whether `FlakeFlagger` said that it is flaky.
+    pub flakeflagger: Option<bool>,
 }
 
 impl Record {
@@ -78,8 +100,9 @@ const FILE_BYTES: u64 = 4 << 30;
 const ISSUES: usize = 100;
 
 impl Dataset {
-    /// Reads a data set, and the sources of classes from the file beside it
-    /// whose name ends in `_classfiles` or `_classcontext`.
+    /// Reads a data set, the sources of classes from the file beside it whose
+    /// name ends in `_classfiles` or `_classcontext`, and the surroundings of
+    /// tests from the one whose name ends in `_cut`.
     pub fn read(path: &Path) -> Result<Self, EvalError> {
         let mut dataset = Self { name: stem(path), ..Self::default() };
         let mut issues = Vec::new();
@@ -87,10 +110,12 @@ impl Dataset {
             dataset.records.push(line.record()?);
             Ok(())
         })?;
-        for suffix in ["classfiles", "classcontext"] {
+        for suffix in ["classfiles", "classcontext", "cut"] {
             for ending in ["jsonl.xz", "jsonl.gz", "jsonl"] {
                 let beside = path.with_file_name(format!("{}_{suffix}.{ending}", dataset.name));
-                if beside.is_file() {
+                if beside.is_file() && suffix == "cut" {
+                    dataset.add_surroundings(&beside, &mut issues)?;
+                } else if beside.is_file() {
                     dataset.add_classes(&beside, &mut issues)?;
                 }
             }
@@ -102,7 +127,9 @@ impl Dataset {
     fn add_classes(&mut self, path: &Path, issues: &mut Vec<DatasetIssue>) -> Result<(), EvalError> {
         let mut classes = HashMap::new();
         each_line(path, issues, |line: ClassLine| {
-            classes.insert(text(&line.id), line.class_source);
+            if !is_stub(&line.class_source) {
+                classes.insert(text(&line.id), line.class_source);
+            }
             Ok(())
         })?;
         for record in &mut self.records {
@@ -112,6 +139,50 @@ impl Dataset {
         }
         Ok(())
     }
+
+    /// Marks the tests that are alone in their row of PEELER's benchmark: a file
+    /// with an id a line, and comments after `#`.
+    pub fn mark_peeler_rows_of_one(&mut self, path: &Path) -> Result<(), EvalError> {
+        let read = std::fs::read_to_string(path);
+        let text = read.map_err(|source| EvalError::Read { path: path.to_owned(), source })?;
+        let ids: HashSet<&str> = text.lines().filter(|line| !line.starts_with("# ")).collect();
+        for record in &mut self.records {
+            record.published.alone_in_peeler_row = ids.contains(record.id.as_str());
+        }
+        Ok(())
+    }
+
+    fn add_surroundings(&mut self, path: &Path, issues: &mut Vec<DatasetIssue>) -> Result<(), EvalError> {
+        let mut found = HashMap::new();
+        each_line(path, issues, |line: SurroundingsLine| {
+            let id = line.id.clone();
+            if let Some(surroundings) = line.surroundings() {
+                found.insert(id, Box::new(surroundings));
+            }
+            Ok(())
+        })?;
+        for record in &mut self.records {
+            record.surroundings = found.remove(&record.id);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the source of a class was made up for a test whose class was not
+/// found. 2,419 files of `FlakeFlagger`'s classes are: they have these imports
+/// and nothing but the test. A model can learn that, since many of their tests
+/// are flaky.
+fn is_stub(class_source: &str) -> bool {
+    const INVENTED: [&str; 6] = [
+        "import java.io.File;",
+        "import java.lang.Thread;",
+        "import java.lang.Runnable;",
+        "import java.util.concurrent.*;",
+        "import java.sql.*;",
+        "import java.net.*;",
+    ];
+    let mut imports = class_source.lines().map(str::trim).skip_while(|line| *line != INVENTED[0]);
+    INVENTED.iter().all(|invented| imports.next() == Some(invented))
 }
 
 #[derive(Deserialize)]
@@ -141,6 +212,14 @@ struct Line {
     categories: Option<Vec<String>>,
     #[serde(default)]
     group: Value,
+    #[serde(default)]
+    in_peeler_subset: Option<bool>,
+    #[serde(default)]
+    peeler_outcome: Option<String>,
+    #[serde(default)]
+    peeler_ambiguous: Option<bool>,
+    #[serde(default)]
+    flakeflagger_outcome: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -183,7 +262,24 @@ impl Line {
             passing_runs: self.passing_runs,
             category,
             group: Some(text(&self.group)).filter(|group| !group.is_empty()),
+            surroundings: None,
+            published: Published {
+                in_peeler_subset: self.in_peeler_subset.unwrap_or_default(),
+                peeler: said(self.peeler_outcome.as_deref()),
+                peeler_ambiguous: self.peeler_ambiguous.unwrap_or_default(),
+                alone_in_peeler_row: false,
+                flakeflagger: said(self.flakeflagger_outcome.as_deref()),
+            },
         })
+    }
+}
+
+/// Whether an outcome was a claim that the test is flaky.
+fn said(outcome: Option<&str>) -> Option<bool> {
+    match outcome? {
+        "TP" | "FP" => Some(true),
+        "TN" | "FN" => Some(false),
+        _ => None,
     }
 }
 
@@ -318,6 +414,53 @@ mod tests {
         assert_eq!((other.flaky, other.category), (false, None));
         assert_eq!((vocabulary.class.as_str(), vocabulary.project.as_str()), ("a.b.C", ""));
         assert_eq!(idoft.category, Some(Category::OrderDependent));
+    }
+
+    #[test]
+    fn stored_answers_of_published_tools_are_read() {
+        let mut dataset = read(concat!(
+            r#"{"id":"a","source":"x","label":1,"in_peeler_subset":true,"peeler_outcome":"TP","peeler_ambiguous":true,"flakeflagger_outcome":"FN"}"#,
+            "\n",
+            r#"{"id":"b","source":"x","label":0,"in_peeler_subset":false,"peeler_outcome":null,"flakeflagger_outcome":"FP"}"#,
+            "\n",
+        ));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.txt");
+        std::fs::write(&path, "# made by hand\na\n").unwrap();
+        dataset.mark_peeler_rows_of_one(&path).unwrap();
+        let expected = Published {
+            in_peeler_subset: true,
+            peeler: Some(true),
+            peeler_ambiguous: true,
+            alone_in_peeler_row: true,
+            flakeflagger: Some(false),
+        };
+        assert_eq!(dataset.records[0].published, expected);
+        let expected = Published { flakeflagger: Some(true), ..Published::default() };
+        assert_eq!(dataset.records[1].published, expected);
+    }
+
+    #[test]
+    fn classes_that_were_made_up_are_left_out() {
+        let stub = "package a;\nimport java.io.File;\nimport java.lang.Thread;\nimport java.lang.Runnable;\n\
+                    import java.util.concurrent.*;\nimport java.sql.*;\nimport java.net.*;\n\nclass B {\n}\n";
+        assert!(is_stub(stub));
+        assert!(!is_stub(&stub.replace("import java.sql.*;\n", "")));
+        assert!(!is_stub(""));
+    }
+
+    #[test]
+    fn surroundings_are_read_from_the_file_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("some.jsonl");
+        let lines = [r#"{"id":"a","source":"x","label":1}"#, r#"{"id":"b","source":"x","label":0}"#];
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let beside = [r#"{"id":"a","found":2,"tree":[1,0,2,3,44,0]}"#, r#"{"id":"b","found":0}"#];
+        std::fs::write(folder.path().join("some_cut.jsonl"), beside.join("\n")).unwrap();
+        let dataset = Dataset::read(&path).unwrap();
+        assert_eq!(dataset.issues, []);
+        assert_eq!(dataset.records[0].surroundings.as_ref().unwrap().tree.lines, 44);
+        assert_eq!(dataset.records[1].surroundings, None);
     }
 
     #[test]

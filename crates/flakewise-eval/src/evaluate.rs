@@ -1,16 +1,19 @@
 //! Runs every model on the same folds.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use flakewise_learn::Fold;
 
+use crate::model::Answers;
+use crate::resume::Kept;
+use crate::slice;
 use crate::{
-    Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Found, Measures, Model, Protocol, blend_model,
-    simple_models,
+    Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Found, Measures, Model, Protocol, SliceMeasures,
+    blend_model, blend_models, simple_models,
 };
 
 /// How to evaluate.
@@ -23,13 +26,29 @@ pub struct EvalOptions {
     pub protocols: Vec<Protocol>,
     /// What is measured, in the order of the results.
     pub models: Vec<Model>,
+    /// Only tests that PEELER was measured on are learnt from and scored.
+    pub only_peeler_subset: bool,
+    /// Where answers of folds are kept, so that a stopped evaluation goes on. To
+    /// be deleted after a change of a model.
+    pub resume: Option<PathBuf>,
+    /// The tests that are alone in their row of PEELER's benchmark, an id a line.
+    pub peeler_rows_of_one: Option<PathBuf>,
 }
 
 impl Default for EvalOptions {
     fn default() -> Self {
         let mut models = simple_models();
         models.push(blend_model());
-        Self { seed: 1, folds: 10, protocols: Protocol::ALL.to_vec(), models }
+        models.extend(blend_models());
+        Self {
+            seed: 1,
+            folds: 10,
+            protocols: Protocol::ALL.to_vec(),
+            models,
+            only_peeler_subset: false,
+            peeler_rows_of_one: None,
+            resume: None,
+        }
     }
 }
 
@@ -86,6 +105,8 @@ pub struct ProtocolMeasures {
     pub folds_hash: u64,
     /// A result for each model.
     pub models: Vec<Measures>,
+    /// The same on parts of the tests.
+    pub slices: Vec<SliceMeasures>,
 }
 
 /// Measures all models on a data set, under all protocols, on all cores. Each
@@ -96,13 +117,25 @@ pub fn evaluate(
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Evaluation, EvalError> {
     let start = Instant::now();
-    let read = Dataset::read(dataset)?;
+    let mut read = Dataset::read(dataset)?;
+    if let Some(path) = &options.peeler_rows_of_one {
+        read.mark_peeler_rows_of_one(path)?;
+    }
+    if options.only_peeler_subset {
+        read.records.retain(|record| record.published.in_peeler_subset);
+        read.name += ", PEELER subset";
+    }
     let (name, issues) = (read.name.clone(), read.issues.clone());
     let flaky = read.records.iter().filter(|record| record.flaky).count();
     let other = read.records.len() - flaky;
     if flaky < options.folds || other < options.folds {
         return Err(EvalError::TooFewTests { path: dataset.to_owned(), flaky, other });
     }
+    let kept =
+        options.resume.as_deref().map(Kept::new).transpose().map_err(|source| EvalError::Write {
+            path: options.resume.clone().unwrap_or_default(),
+            source,
+        })?;
     let corpus = Corpus::new(read, options.seed);
     progress(Progress::Read { tests: corpus.labels.len() });
     let read_seconds = start.elapsed().as_secs_f64();
@@ -113,31 +146,36 @@ pub fn evaluate(
         .map(|&protocol| (protocol, corpus.folds(protocol, options.folds)))
         .filter(|(_, folds)| !folds.is_empty())
         .collect();
-    let scores = run(&corpus, &plans, &options.models, progress);
+    let scores = run(&corpus, &plans, &options.models, kept.as_ref(), progress);
     let protocols = plans
         .iter()
         .enumerate()
-        .map(|(plan, (protocol, folds))| ProtocolMeasures {
-            protocol: *protocol,
-            folds: folds.len(),
-            folds_hash: hash(folds),
-            models: options
-                .models
-                .iter()
-                .enumerate()
-                .flat_map(|(model, Model { names, .. })| {
-                    names.iter().enumerate().map(move |(answer, name)| (model, answer, name))
-                })
+        .map(|(plan, (protocol, folds))| {
+            let names = options.models.iter().enumerate().flat_map(|(model, Model { names, .. })| {
+                names.iter().enumerate().map(move |(answer, name)| (model, answer, name.as_str()))
+            });
+            let answers: Vec<(&str, Answers<'_>)> = names
                 .map(|(model, answer, name)| {
-                    let judged: Vec<(&[usize], &FoldScores)> = folds
+                    let judged = folds
                         .iter()
                         .enumerate()
-                        .map(|(fold, rows)| (&rows.test[..], &scores[&(plan, fold, model)][answer]))
-                        .collect();
-                    let found = Found::count(&corpus, &judged);
-                    Measures { found, ..Measures::new(name, &corpus.records, &judged) }
+                        .map(|(fold, rows)| (&rows.test[..], &scores[&(plan, fold, model)][answer]));
+                    (name, judged.collect())
                 })
-                .collect(),
+                .collect();
+            ProtocolMeasures {
+                protocol: *protocol,
+                folds: folds.len(),
+                folds_hash: hash(folds),
+                models: answers
+                    .iter()
+                    .map(|(name, judged)| Measures {
+                        found: Found::count(&corpus, judged),
+                        ..Measures::new(name, &corpus.records, judged)
+                    })
+                    .collect(),
+                slices: slice::measure(&corpus, *protocol, &answers),
+            }
         })
         .collect();
     Ok(Evaluation {
@@ -159,6 +197,7 @@ fn run(
     corpus: &Corpus,
     plans: &[(Protocol, Vec<Fold>)],
     models: &[Model],
+    kept: Option<&Kept>,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Scores {
     let jobs: Vec<(usize, usize, usize)> = plans
@@ -172,7 +211,14 @@ fn run(
     let work = || {
         while let Some(&(plan, fold, model)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (protocol, folds) = &plans[plan];
-            let said = (models[model].run)(corpus, &folds[fold], *protocol);
+            let hash = hash(folds);
+            let before = kept.and_then(|kept| kept.read(*protocol, hash, fold, &models[model]));
+            let is_new = before.is_none();
+            let said = before.unwrap_or_else(|| (models[model].run)(corpus, &folds[fold], *protocol));
+            if let Some(kept) = kept.filter(|_| is_new) {
+                // What cannot be kept is computed again next time.
+                let _ = kept.write(*protocol, hash, fold, &models[model], &said);
+            }
             assert_eq!(said.len(), models[model].names.len(), "an answer for each name");
             scores.lock().expect("nobody panics with it").insert((plan, fold, model), said);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;

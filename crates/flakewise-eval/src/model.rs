@@ -28,6 +28,9 @@ pub struct FoldScores {
     pub predict_seconds: f64,
 }
 
+/// The rows of every fold that were held out, and what was said about them.
+pub(crate) type Answers<'a> = Vec<(&'a [usize], &'a FoldScores)>;
+
 impl Model {
     /// A model with one name.
     pub fn new(

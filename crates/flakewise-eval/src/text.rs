@@ -18,6 +18,7 @@ impl Evaluation {
             .iter()
             .map(|measured| (format!("{}.tsv", measured.protocol.name()), self.table(measured)))
             .collect();
+        files.push(("slices.tsv".to_owned(), self.slices_table()));
         files.push(("projects.tsv".to_owned(), self.projects_table()));
         files.push(("errors.tsv".to_owned(), self.found_table()));
         files.push(("reliability.tsv".to_owned(), self.reliability_table()));

@@ -29,6 +29,9 @@ pub struct BoostingOptions {
     pub row_fraction: f64,
     /// The share of the columns that is drawn for each round.
     pub column_fraction: f64,
+    /// For how many rounds the same columns are used. To lay out columns takes
+    /// as long as to grow a tree from few of them.
+    pub column_rounds: usize,
     /// What the draws depend on.
     pub seed: u64,
 }
@@ -43,6 +46,7 @@ impl Default for BoostingOptions {
             lambda: 1.0,
             row_fraction: 0.8,
             column_fraction: 0.8,
+            column_rounds: 1,
             seed: 0,
         }
     }
@@ -216,7 +220,7 @@ fn fit(
         booster.base.iter().map(|&score| f64::from(score)).collect::<Vec<_>>().repeat(rows);
     for round in 0..options.rounds {
         let mut random = Random::new(options.seed, round as u64);
-        if options.column_fraction < 1.0 {
+        if options.column_fraction < 1.0 && round % options.column_rounds.max(1) == 0 {
             layout =
                 Layout::new(&binned, &random.choose(share(columns, options.column_fraction), columns), rows);
         }

@@ -29,11 +29,14 @@ pub struct LinearOptions<'a> {
     pub class_weights: [f64; 2],
     /// What the price of an error on each row is multiplied by.
     pub row_weights: Option<&'a [f64]>,
+    /// How far the projected gradients of a support vector machine may spread at
+    /// the end; scikit-learn's `tol`.
+    pub tolerance: f64,
 }
 
 impl Default for LinearOptions<'_> {
     fn default() -> Self {
-        Self { cost: 1.0, class_weights: [1.0; 2], row_weights: None }
+        Self { cost: 1.0, class_weights: [1.0; 2], row_weights: None, tolerance: 1e-4 }
     }
 }
 
@@ -86,7 +89,7 @@ impl LinearModel {
         seed: u64,
     ) -> Self {
         assert_eq!(rows.rows(), labels.len(), "a label for each row");
-        Descent::new(rows, labels, &options.costs(labels)).run(seed)
+        Descent::new(rows, labels, &options.costs(labels)).run(options.tolerance, seed)
     }
 
     /// Logistic regression: the decision is a logarithm of odds. The bias is
@@ -106,8 +109,6 @@ impl LinearModel {
 
 /// Passes over the rows after which descent is given up; scikit-learn's too.
 const MAXIMAL_PASSES: usize = 1000;
-/// How far projected gradients may spread at the end; scikit-learn's `tol`.
-const SPREAD: f64 = 1e-4;
 
 /// Dual coordinate descent: one multiplier for each row, none below zero.
 struct Descent<'a> {
@@ -137,7 +138,7 @@ impl<'a> Descent<'a> {
         }
     }
 
-    fn run(mut self, seed: u64) -> LinearModel {
+    fn run(mut self, tolerance: f64, seed: u64) -> LinearModel {
         let mut random = StdRng::seed_from_u64(seed);
         // A row without a price says nothing.
         let all: Vec<usize> = (0..self.rows.rows()).filter(|&row| self.diagonal[row].is_finite()).collect();
@@ -162,7 +163,7 @@ impl<'a> Descent<'a> {
                 }
                 true
             });
-            if largest - least <= SPREAD || active.is_empty() {
+            if largest - least <= tolerance || active.is_empty() {
                 if active.len() == all.len() {
                     break;
                 }
@@ -347,7 +348,12 @@ mod tests {
     #[test]
     fn models_are_those_of_scikit_learn() {
         let (rows, labels, weights) = example();
-        let options = LinearOptions { cost: 0.5, class_weights: [1.0, 2.0], row_weights: Some(&weights) };
+        let options = LinearOptions {
+            cost: 0.5,
+            class_weights: [1.0, 2.0],
+            row_weights: Some(&weights),
+            ..LinearOptions::default()
+        };
         let model = LinearModel::support_vectors(&rows, &labels, options, 1);
         check(&model, [0.632_219, 0.772_034, -0.455_938, -0.084_322, -0.081_163, 0.053_599], -0.951_965);
         let model = LinearModel::logistic_regression(&rows, &labels, options);

@@ -1,6 +1,7 @@
 //! Tables of numbers, a row for each thing that is learnt from.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Rows of which most columns are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -97,6 +98,21 @@ impl SparseMatrix {
             }
         }
         self
+    }
+
+    /// The same table with zeros in some columns.
+    #[must_use]
+    pub fn without(&self, columns: Range<u32>) -> Self {
+        let mut without = Self::new(self.columns);
+        for row in 0..self.rows() {
+            let row = self.row(row);
+            let start = row.indices.partition_point(|&column| column < columns.start);
+            let end = row.indices.partition_point(|&column| column < columns.end);
+            without.indices.extend(row.indices[..start].iter().chain(&row.indices[end..]));
+            without.values.extend(row.values[..start].iter().chain(&row.values[end..]));
+            without.starts.push(without.indices.len());
+        }
+        without
     }
 
     /// The given rows, in that order.
@@ -210,5 +226,25 @@ impl DenseMatrix {
             selected.push(self.row(row));
         }
         selected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_cleared_and_the_others_stay() {
+        let mut table = SparseMatrix::new(5);
+        table.push([(0, 1.0), (2, 2.0), (4, 3.0)]);
+        table.push([(1, 4.0), (2, 5.0)]);
+        table.push([]);
+        let without = table.without(1..3);
+        let mut expected = SparseMatrix::new(5);
+        expected.push([(0, 1.0), (4, 3.0)]);
+        expected.push([]);
+        expected.push([]);
+        assert_eq!(without, expected);
+        assert_eq!(table.without(0..0), table);
     }
 }

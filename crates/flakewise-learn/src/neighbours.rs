@@ -120,6 +120,11 @@ impl InvertedIndex {
             }
             let mut best = Best::new(BOUNDED_TRIALS * k.max(1));
             for &row in &scratch.met {
+                let most =
+                    scratch.partial[row as usize] + query.dense_length * self.dense_lengths[row as usize];
+                if most + ROUNDING < best.least {
+                    continue;
+                }
                 let dense = product(self.dense_values(row as usize), &query.dense_values);
                 best.offer(row, scratch.partial[row as usize] + dense);
             }

@@ -13,8 +13,9 @@
 //! only the last one goes over lists.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use rayon::prelude::*;
 
 use crate::matrix::{SparseMatrix, SparseRow};
@@ -51,16 +52,16 @@ impl ProjectedIndex {
         let mut last_alike: HashMap<Vec<(u32, i32)>, usize> = HashMap::new();
         let mut rows = Vec::new();
         for (row, next) in (0..counts.rows()).zip(0..) {
-            let counts = whole(counts.row(row));
-            if let Some(last) = last_alike.get_mut(&counts) {
-                next_alike[*last] = Some(next);
-                *last = row;
-            } else {
-                rows.push((next, Split::new(&counts, &common, &projection, &mut sums)));
-                last_alike.insert(counts, row);
+            match last_alike.entry(whole(counts.row(row))) {
+                Entry::Occupied(mut last) => next_alike[last.insert(row)] = Some(next),
+                Entry::Vacant(entry) => {
+                    rows.push((next, Split::new(entry.key(), &common, &projection, &mut sums)));
+                    entry.insert(row);
+                }
             }
         }
-        rows.sort_by_key(|(first, split)| (split.square, *first));
+        // Rows are large: only their keys are sorted.
+        rows.sort_by_cached_key(|(first, split)| (split.square, *first));
         let mut blocks = Vec::new();
         while !rows.is_empty() {
             let later = rows.split_off(rows.len().min(BLOCK));

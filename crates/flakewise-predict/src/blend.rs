@@ -8,6 +8,7 @@
 //! calibrated on what was held out in just that way.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use flakewise_learn::{
     Booster, BoostingOptions, Fold, LinearModel, LinearOptions, Platt, SparseMatrix, stratified_group_folds,
@@ -19,7 +20,8 @@ use crate::features::{Features, NUMBERS};
 use crate::neighbours::Neighbours;
 use crate::odds::{SUMMARY, WordOdds};
 use crate::past::{Keys, Past};
-use crate::words::{TextSpace, Vocabulary, body, context};
+use crate::surroundings::FeatureGroups;
+use crate::words::{TextSpace, Vocabulary, body, context, tree, under};
 
 /// A test to learn from.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +58,13 @@ pub(crate) struct Base {
 /// The words that boosted trees look at: those of many tests and projects.
 #[derive(Clone, Debug)]
 pub(crate) struct Columns {
+    pub(crate) groups: FeatureGroups,
     pub(crate) body: Vocabulary,
     pub(crate) context: Vocabulary,
+    /// Words of the test tree; none without that group.
+    pub(crate) tree: Vocabulary,
+    /// Words of the code under test; none without that group.
+    pub(crate) under: Vocabulary,
 }
 
 /// What the words of tests say, learnt for one familiarity.
@@ -102,6 +109,17 @@ pub struct Judgement {
     pub risk: f64,
 }
 
+/// How a [`Blend`] is trained.
+#[derive(Clone, Copy, Debug)]
+pub struct BlendOptions<'a> {
+    /// The questions it is to answer.
+    pub familiarities: &'a [Familiarity],
+    /// The surroundings it looks at.
+    pub groups: FeatureGroups,
+    /// For everything random.
+    pub seed: u64,
+}
+
 /// Parts of the training data that are held out in turn.
 const FOLDS: usize = 5;
 /// So many tests vote.
@@ -110,13 +128,13 @@ const NEIGHBOURS: usize = 15;
 impl Blend {
     /// Learns, and says what its experts thought of what they did not see.
     /// Experts that the data cannot teach are left out.
-    pub fn train(rows: &[Row<'_>], familiarities: &[Familiarity], seed: u64) -> (Self, Vec<HeldOut>) {
+    pub fn train(rows: &[Row<'_>], options: &BlendOptions<'_>) -> (Self, Vec<HeldOut>) {
         let tests: Vec<(&Features, u64)> = rows.iter().map(|row| (row.features, row.keys.project)).collect();
-        let (base, text) = Base::fit(rows, familiarities);
-        let mut blend = Self { base, columns: Columns::fit(&tests), experts: Vec::new() };
+        let (base, text) = Base::fit(rows, options);
+        let mut blend = Self { base, columns: Columns::fit(&tests, options.groups), experts: Vec::new() };
         let mut held_out = Vec::new();
-        for &familiarity in familiarities {
-            if let Some((expert, judged)) = blend.teach(rows, &text, familiarity, familiarities, seed) {
+        for &familiarity in options.familiarities {
+            if let Some((expert, judged)) = blend.teach(rows, &text, familiarity, options) {
                 blend.experts.push(expert);
                 held_out.extend(judged);
             }
@@ -129,9 +147,9 @@ impl Blend {
         rows: &[Row<'_>],
         text: &SparseMatrix,
         familiarity: Familiarity,
-        familiarities: &[Familiarity],
-        seed: u64,
+        options: &BlendOptions<'_>,
     ) -> Option<(Expert, Vec<HeldOut>)> {
+        let seed = options.seed;
         let labels: Vec<bool> = rows.iter().map(|row| row.flaky).collect();
         let groups: Vec<u64> = rows.iter().map(|row| row.keys.group(familiarity)).collect();
         let folds = usable_folds(&labels, &groups, seed)?;
@@ -144,7 +162,7 @@ impl Blend {
             .par_iter()
             .map(|fold| {
                 let train: Vec<Row<'_>> = fold.train.iter().map(|&row| rows[row]).collect();
-                let (base, text) = Base::fit(&train, familiarities);
+                let (base, text) = Base::fit(&train, options);
                 let labels: Vec<bool> = train.iter().map(|row| row.flaky).collect();
                 let speech = Speech::learn(&text, &labels, &weights.pick(&fold.train), familiarity);
                 let tests: Vec<_> =
@@ -155,6 +173,7 @@ impl Blend {
         let order: Vec<usize> = folds.iter().flat_map(|fold| fold.test.iter().copied()).collect();
         let mut place_of = vec![0; rows.len()];
         order.iter().enumerate().for_each(|(place, &row)| place_of[row] = place);
+        let stacked = self.columns.stacked(familiarity);
         let mut table = SparseMatrix::new(self.columns.table_width(familiarity));
         let mut words = Vec::with_capacity(rows.len());
         for (part, said) in parts {
@@ -163,7 +182,7 @@ impl Blend {
         }
         let ordered_labels: Vec<bool> = order.iter().map(|&row| labels[row]).collect();
         let ordered_weights = weights.pick(&order);
-        let boosters = learn_table(&table, &ordered_labels, &ordered_weights, seed);
+        let boosters = learn_table(&table, &stacked, &ordered_labels, &ordered_weights, seed);
         let parts: Vec<Vec<f64>> = folds
             .par_iter()
             .map(|fold| {
@@ -171,7 +190,7 @@ impl Blend {
                 let test: Vec<usize> = fold.test.iter().map(|&row| place_of[row]).collect();
                 let labels: Vec<bool> = train.iter().map(|&place| ordered_labels[place]).collect();
                 let weights = ordered_weights.pick(&train);
-                let boosters = learn_table(&table.select(&train), &labels, &weights, seed);
+                let boosters = learn_table(&table.select(&train), &stacked, &labels, &weights, seed);
                 let boosted = boosted(&boosters, &table.select(&test));
                 let words: Vec<[f64; 2]> = test.iter().map(|&place| words[place]).collect();
                 combine(&boosted, &words, fold.test.iter().map(|&row| rows[row].keys.class), familiarity)
@@ -233,11 +252,11 @@ impl Blend {
 
 impl Base {
     /// Takes in tests, and gives them back as weighted words.
-    fn fit(rows: &[Row<'_>], familiarities: &[Familiarity]) -> (Self, SparseMatrix) {
+    fn fit(rows: &[Row<'_>], options: &BlendOptions<'_>) -> (Self, SparseMatrix) {
         let tests: Vec<(&Features, u64)> = rows.iter().map(|row| (row.features, row.keys.project)).collect();
-        let only_new = familiarities == [Familiarity::NewProject];
+        let only_new = options.familiarities == [Familiarity::NewProject];
         // Words of one project alone say nothing about a project never seen.
-        let space = TextSpace::fit(&tests, if only_new { 2 } else { 1 });
+        let space = TextSpace::fit(&tests, if only_new { 2 } else { 1 }, options.groups);
         let text = space.rows(rows.iter().map(|row| row.features));
         let past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
         let neighbours = Neighbours::new(&text, rows, !only_new);
@@ -258,26 +277,33 @@ impl Base {
         let own = speech.linear.decisions(&text);
         let means = class_means(tests.iter().map(|(_, keys)| keys.class), &own);
         let words: Vec<[f64; 2]> = own.into_iter().zip(means).map(|(own, mean)| [own, mean]).collect();
-        let classes = ClassNumbers::of(tests);
+        let classes = ClassNumbers::of(tests, columns.groups);
         let rows: Vec<Vec<(u32, f32)>> = (0..tests.len())
             .into_par_iter()
             .map(|test| {
                 let (features, keys) = &tests[test];
                 let text = text.row(test);
                 let mut numbers = features.numbers.clone();
+                numbers.extend(features.surroundings.numbers(columns.groups));
+                numbers.resize(own_numbers(columns.groups), 0.0);
                 classes.push(keys.class, &mut numbers);
                 numbers.extend(self.past.odds(keys, familiarity));
                 numbers.extend(self.neighbours.vote(text, keys, familiarity, NEIGHBOURS));
                 numbers.extend(words[test].map(|said| said as f32));
-                numbers.extend(speech.odds.summary(text, self.space.body_columns()));
-                debug_assert_eq!(numbers.len(), width(familiarity));
-                let mut row: Vec<(u32, f32)> = (0..).zip(numbers).collect();
-                let offset = row.len() as u32;
-                row.extend(columns.body.row(&features.body).map(|(column, count)| (column + offset, count)));
-                let offset = offset + columns.body.len() as u32;
-                row.extend(
-                    columns.context.row(&features.context).map(|(column, count)| (column + offset, count)),
-                );
+                numbers.extend(speech.odds.summary(text, self.space.ends()));
+                debug_assert_eq!(numbers.len(), columns.width(familiarity));
+                let mut offset = numbers.len() as u32;
+                let mut row: Vec<(u32, f32)> =
+                    (0..).zip(numbers).filter(|&(_, number)| number != 0.0).collect();
+                for (vocabulary, words) in [
+                    (&columns.body, body(features)),
+                    (&columns.context, context(features)),
+                    (&columns.tree, tree(features)),
+                    (&columns.under, under(features)),
+                ] {
+                    row.extend(vocabulary.row(words).map(|(column, count)| (column + offset, count)));
+                    offset += vocabulary.len() as u32;
+                }
                 row
             })
             .collect();
@@ -294,7 +320,13 @@ impl Speech {
         // Chosen on public data: the less familiar, the less may single words say.
         let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
         let counts = weights.counts();
-        let options = LinearOptions { cost, class_weights: [1.0, 3.0], row_weights: Some(&counts) };
+        let options = LinearOptions {
+            cost,
+            class_weights: [1.0, 3.0],
+            row_weights: Some(&counts),
+            // Ranks need no more digits, and scikit-learn's default takes much longer.
+            tolerance: 1e-2,
+        };
         Self {
             linear: LinearModel::support_vectors(text, labels, options, 1),
             odds: WordOdds::fit(text, labels, &weights.within_class),
@@ -332,32 +364,59 @@ impl Weights {
     }
 }
 
-/// How many columns stand in front of the words.
-fn width(familiarity: Familiarity) -> usize {
-    let odds = match familiarity {
-        Familiarity::KnownClass => 6,
-        Familiarity::KnownProject => 4,
-        Familiarity::NewProject => 0,
-    };
-    2 * NUMBERS + 1 + odds + 3 + 2 + SUMMARY
+/// How many numbers a test has of its own.
+fn own_numbers(groups: FeatureGroups) -> usize {
+    NUMBERS + groups.numbers()
 }
 
 impl Columns {
-    /// How many columns boosted trees see.
-    pub(crate) fn table_width(&self, familiarity: Familiarity) -> usize {
-        width(familiarity) + self.body.len() + self.context.len()
+    /// How many columns stand in front of the words.
+    fn width(&self, familiarity: Familiarity) -> usize {
+        let odds = match familiarity {
+            Familiarity::KnownClass => 6,
+            Familiarity::KnownProject => 4,
+            Familiarity::NewProject => 0,
+        };
+        let parts = 2 + usize::from(self.groups.test_tree) + usize::from(self.groups.words_under_test);
+        2 * own_numbers(self.groups) + 1 + odds + 3 + 2 + parts * SUMMARY
     }
 
-    fn fit(tests: &[(&Features, u64)]) -> Self {
+    /// The columns that were learnt from labels of other tests. Only with
+    /// surroundings a test itself says enough to do without them.
+    fn stacked(&self, familiarity: Familiarity) -> Range<u32> {
+        if self.groups == FeatureGroups::NONE {
+            return 0..0;
+        }
+        let own = u32::try_from(2 * own_numbers(self.groups) + 1).expect("columns are counted in 32 bits");
+        own..u32::try_from(self.width(familiarity)).expect("columns are counted in 32 bits")
+    }
+
+    /// How many columns boosted trees see.
+    pub(crate) fn table_width(&self, familiarity: Familiarity) -> usize {
+        let words = [&self.body, &self.context, &self.tree, &self.under];
+        self.width(familiarity) + words.iter().map(|words| words.len()).sum::<usize>()
+    }
+
+    fn fit(tests: &[(&Features, u64)], groups: FeatureGroups) -> Self {
         let mut projects: Vec<u64> = tests.iter().map(|(_, project)| *project).collect();
         projects.sort_unstable();
         projects.dedup();
         let projects = projects.len().min(4);
         // Of 21,802 tests, 60 and 150; of a small project a handful.
         let least = |one_in: usize| u32::try_from(tests.len() / one_in).unwrap_or(u32::MAX).max(5);
+        let chosen = |group: bool, words| {
+            if group {
+                Vocabulary::fit(tests, words, least(360), projects, 0.9)
+            } else {
+                Vocabulary::default()
+            }
+        };
         Self {
+            groups,
             body: Vocabulary::fit(tests, body, least(360), projects, 0.9),
             context: Vocabulary::fit(tests, context, least(145), projects, 0.9),
+            tree: chosen(groups.test_tree, tree),
+            under: chosen(groups.words_under_test, under),
         }
     }
 }
@@ -368,12 +427,14 @@ struct ClassNumbers {
 }
 
 impl ClassNumbers {
-    fn of(tests: &[(&Features, Keys)]) -> Self {
+    fn of(tests: &[(&Features, Keys)], groups: FeatureGroups) -> Self {
         let mut sums: HashMap<u64, (f32, Vec<f32>)> = HashMap::new();
         for (features, keys) in tests {
-            let (count, sum) = sums.entry(keys.class).or_insert_with(|| (0.0, vec![0.0; NUMBERS]));
+            let (count, sum) =
+                sums.entry(keys.class).or_insert_with(|| (0.0, vec![0.0; own_numbers(groups)]));
             *count += 1.0;
-            sum.iter_mut().zip(&features.numbers).for_each(|(sum, number)| *sum += number);
+            let numbers = features.numbers.iter().copied().chain(features.surroundings.numbers(groups));
+            sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         }
         Self { sums }
     }
@@ -403,22 +464,30 @@ fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>>
         .then(|| stratified_group_folds(labels, groups, FOLDS, seed))
 }
 
-fn learn_table(table: &SparseMatrix, labels: &[bool], weights: &Weights, seed: u64) -> Vec<Booster> {
+fn learn_table(
+    table: &SparseMatrix,
+    stacked: &Range<u32>,
+    labels: &[bool],
+    weights: &Weights,
+    seed: u64,
+) -> Vec<Booster> {
     let options = BoostingOptions {
-        rounds: 200,
-        learning_rate: 0.05,
+        rounds: 120,
+        learning_rate: 0.08,
         leaves: 15,
         min_leaf_rows: 20.min(labels.len() / 20 + 1),
         lambda: 10.0,
         row_fraction: 0.7,
         column_fraction: 0.2,
+        column_rounds: 5,
         seed,
     };
     // One in which every test counts the same, and one in which large classes
-    // count less.
+    // count less and which looks at tests directly, not at what was learnt of
+    // the labels around them.
     let first = Booster::fit(table, labels, Some(&weights.counts), &options);
     let second = Booster::fit(
-        table,
+        &table.without(stacked.clone()),
         labels,
         Some(&weights.within_class),
         &BoostingOptions { seed: seed + 1, ..options },

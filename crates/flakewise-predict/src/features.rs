@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use flakewise_source::{Piece, PieceKind, SourceTest, Token, TokenKind, sub_tokens};
 
+use crate::surroundings::{SurroundingFeatures, Surroundings};
+
 /// A test as a model sees it.
 #[derive(Clone, Debug)]
 pub struct Features {
@@ -22,6 +24,7 @@ pub struct Features {
     pub class: u64,
     /// The package or folder that is in, by hash.
     pub package: u64,
+    pub(crate) surroundings: SurroundingFeatures,
 }
 
 impl Features {
@@ -47,13 +50,21 @@ impl Features {
             class = hash_from(class, &[&part]);
         }
         Self {
-            body: sorted(body),
-            context: sorted(context),
+            body: sorted_words(body),
+            context: sorted_words(context),
             numbers: numbers(test),
             lines: line_hashes(&test.body),
             class,
             package: hash(&[package]),
+            surroundings: SurroundingFeatures::default(),
         }
+    }
+
+    /// Adds what surrounds the test and lies under it.
+    #[must_use]
+    pub fn with_surroundings(mut self, surroundings: &Surroundings) -> Self {
+        self.surroundings = SurroundingFeatures::of(surroundings);
+        self
     }
 }
 
@@ -86,6 +97,10 @@ pub(crate) enum WordKind {
     Around = 14,
     AroundSubToken = 15,
     AroundMember = 16,
+    TreeSubToken = 17,
+    Base = 18,
+    UnderSubToken = 19,
+    UnderClass = 20,
 }
 
 /// A word to count.
@@ -293,7 +308,7 @@ pub(crate) fn line_hash(line: &str) -> Option<u32> {
     (line.len() >= LEAST && !line.starts_with('@')).then(|| hash(&[&line]) as u32)
 }
 
-fn sorted(words: HashMap<u64, f32>) -> Vec<(u64, f32)> {
+pub(crate) fn sorted_words(words: HashMap<u64, f32>) -> Vec<(u64, f32)> {
     let mut words: Vec<_> = words.into_iter().collect();
     words.sort_unstable_by_key(|&(hash, _)| hash);
     words

@@ -13,21 +13,34 @@ use crate::model::{Expectation, ModelCard, ModelError};
 use crate::neighbours::Neighbours;
 use crate::odds::WordOdds;
 use crate::past::Past;
+use crate::surroundings::FeatureGroups;
 use crate::words::{TextSpace, Vocabulary};
 
 const MAGIC: &[u8; 8] = b"flkwmodl";
 /// Raised with any change of what is written, or of how words are hashed.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// Without the groups of surroundings. It is still written where a model has
+/// none, so that older versions read it.
+const FORMAT_WITHOUT_GROUPS: u32 = 1;
 const CHECKSUM: usize = 32;
 
 pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     let mut writer = Writer::default();
+    let groups = blend.columns.groups;
+    let format = if groups == FeatureGroups::NONE { FORMAT_WITHOUT_GROUPS } else { FORMAT };
+    if format == FORMAT {
+        writer.byte(groups.to_bits());
+    }
     write_card(card, &mut writer);
     blend.base.space.write(&mut writer);
     blend.base.past.write(&mut writer);
     blend.base.neighbours.write(&mut writer);
     blend.columns.body.write(&mut writer);
     blend.columns.context.write(&mut writer);
+    if format == FORMAT {
+        blend.columns.tree.write(&mut writer);
+        blend.columns.under.write(&mut writer);
+    }
     writer.count(blend.experts.len());
     for expert in &blend.experts {
         write_expert(expert, &mut writer);
@@ -35,7 +48,7 @@ pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     let data = writer.finish();
     let mut bytes = Vec::with_capacity(MAGIC.len() + 4 + CHECKSUM + data.len());
     bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&FORMAT.to_le_bytes());
+    bytes.extend_from_slice(&format.to_le_bytes());
     bytes.extend_from_slice(blake3::hash(&data).as_bytes());
     bytes.extend_from_slice(&data);
     bytes
@@ -46,7 +59,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend, [u8; CHECKSUM]), M
     let rest = bytes.strip_prefix(MAGIC).ok_or(ModelError::NotAModel)?;
     let (format, rest) = rest.split_first_chunk::<4>().ok_or(ModelError::Damaged("it ends too early"))?;
     let found = u32::from_le_bytes(*format);
-    if found != FORMAT {
+    if ![FORMAT_WITHOUT_GROUPS, FORMAT].contains(&found) {
         return Err(ModelError::Newer { found, known: FORMAT });
     }
     let (checksum, data) =
@@ -54,17 +67,28 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend, [u8; CHECKSUM]), M
     if blake3::hash(data).as_bytes() != checksum {
         return Err(ModelError::Damaged("its checksum is wrong"));
     }
-    let (card, blend) = read_data(data).map_err(ModelError::Damaged)?;
+    let (card, blend) = read_data(data, found).map_err(ModelError::Damaged)?;
     Ok((card, blend, *checksum))
 }
 
-fn read_data(data: &[u8]) -> Result<(ModelCard, Blend), Damage> {
+fn read_data(data: &[u8], format: u32) -> Result<(ModelCard, Blend), Damage> {
     let mut reader = Reader::new(data);
+    let groups = if format == FORMAT {
+        FeatureGroups::from_bits(reader.byte()?).ok_or("it has groups that are not known")?
+    } else {
+        FeatureGroups::NONE
+    };
     let card = read_card(&mut reader)?;
-    let space = TextSpace::read(&mut reader)?;
+    let space = TextSpace::read(&mut reader, groups)?;
     let past = Past::read(&mut reader)?;
     let neighbours = Neighbours::read(&mut reader, space.columns())?;
-    let columns = Columns { body: Vocabulary::read(&mut reader)?, context: Vocabulary::read(&mut reader)? };
+    let (body, context) = (Vocabulary::read(&mut reader)?, Vocabulary::read(&mut reader)?);
+    let (tree, under) = if format == FORMAT {
+        (Vocabulary::read(&mut reader)?, Vocabulary::read(&mut reader)?)
+    } else {
+        (Vocabulary::default(), Vocabulary::default())
+    };
+    let columns = Columns { groups, body, context, tree, under };
     let experts: Result<Vec<Expert>, Damage> =
         (0..reader.count(8)?).map(|_| read_expert(&mut reader, &space, &columns)).collect();
     reader.end()?;

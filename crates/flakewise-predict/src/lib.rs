@@ -18,9 +18,10 @@ mod odds;
 mod past;
 mod prediction;
 mod reasons;
+mod surroundings;
 mod words;
 
-pub use blend::{Blend, HeldOut, Judgement, Row};
+pub use blend::{Blend, BlendOptions, HeldOut, Judgement, Row};
 pub use category::{Category, CategoryExample, CategoryModel, CategoryTransfer};
 pub use example::Example;
 pub use families::{Family, FamilyHit, families, hits};
@@ -29,3 +30,4 @@ pub use flast::{Flast, FlastNeighbour, FlastOptions, FlastPrediction, FlastToken
 pub use model::{Expectation, Model, ModelCard, ModelError, TrainOptions};
 pub use past::Keys;
 pub use prediction::{CategoryGuess, Familiarity, Prediction, Reason};
+pub use surroundings::{ApiCounts, ApiFamily, Calls, CodeUnderTest, FeatureGroups, Surroundings, TestTree};

@@ -4,12 +4,12 @@ use flakewise_model::Probability;
 use flakewise_source::SourceTest;
 use rayon::prelude::*;
 
-use crate::blend::{Blend, HeldOut, Row};
+use crate::blend::{Blend, BlendOptions, HeldOut, Row};
 use crate::families::hits;
 use crate::features::Features;
 use crate::past::{Keys, Past};
 use crate::reasons::{line_weights, reasons};
-use crate::{Category, CategoryGuess, Example, Familiarity, Prediction, file};
+use crate::{Category, CategoryGuess, Example, Familiarity, FeatureGroups, Prediction, file};
 
 /// A trained predictor.
 #[derive(Clone, Debug)]
@@ -55,6 +55,8 @@ pub struct TrainOptions {
     pub trained_on: String,
     /// The questions the model is to answer.
     pub familiarities: Vec<Familiarity>,
+    /// The surroundings it looks at; none where tests come without them.
+    pub groups: FeatureGroups,
     /// For everything random.
     pub seed: u64,
 }
@@ -62,7 +64,7 @@ pub struct TrainOptions {
 impl Default for TrainOptions {
     fn default() -> Self {
         let familiarities = vec![Familiarity::NewProject, Familiarity::KnownProject, Familiarity::KnownClass];
-        Self { trained_on: String::new(), familiarities, seed: 0 }
+        Self { trained_on: String::new(), familiarities, groups: FeatureGroups::NONE, seed: 0 }
     }
 }
 
@@ -123,7 +125,14 @@ impl Model {
         if flaky == 0 || flaky == rows.len() {
             return Err(too_few);
         }
-        let (mut blend, held_out) = Blend::train(&sample(rows), &options.familiarities, options.seed);
+        let (mut blend, held_out) = Blend::train(
+            &sample(rows),
+            &BlendOptions {
+                familiarities: &options.familiarities,
+                groups: options.groups,
+                seed: options.seed,
+            },
+        );
         blend.base.past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
         if blend.experts.is_empty() {
             return Err(too_few);

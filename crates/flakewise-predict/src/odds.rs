@@ -4,8 +4,8 @@ use flakewise_learn::{SparseMatrix, SparseRow};
 
 use crate::codec::{Damage, Reader, Writer};
 
-/// How many numbers sum up the words of a test.
-pub(crate) const SUMMARY: usize = 6;
+/// How many numbers sum up the words of one part of a test.
+pub(crate) const SUMMARY: usize = 3;
 /// So many of the strongest words are looked at in each direction.
 const STRONGEST: usize = 10;
 /// How many tests without any word of theirs a word starts with.
@@ -53,9 +53,18 @@ impl WordOdds {
         Self { odds: seen.into_iter().map(|seen| seen.odds(rate)).collect() }
     }
 
-    /// Sums up the words of a test.
-    pub(crate) fn summary(&self, row: SparseRow<'_>, body_columns: u32) -> [f32; SUMMARY] {
-        summarise(row, body_columns, |column| self.odds[column as usize])
+    /// Sums up the words of a test: [`SUMMARY`] numbers for each of its parts,
+    /// whose columns end where `ends` says.
+    pub(crate) fn summary(&self, row: SparseRow<'_>, ends: impl Iterator<Item = u32>) -> Vec<f32> {
+        let mut start = 0;
+        let mut summary = Vec::new();
+        for end in ends {
+            let next = row.indices.partition_point(|&column| column < end);
+            let odds = row.indices[start..next].iter().map(|&column| self.odds[column as usize]);
+            summary.extend(summarise(odds.collect()));
+            start = next;
+        }
+        summary
     }
 
     pub(crate) fn write(&self, writer: &mut Writer) {
@@ -68,24 +77,16 @@ impl WordOdds {
     }
 }
 
-/// For the test itself and for what is around it: the mean of the words that
-/// speak most for flakiness, of those that speak most against it, and of all.
-fn summarise(row: SparseRow<'_>, body_columns: u32, odds: impl Fn(u32) -> f32) -> [f32; SUMMARY] {
-    let split = row.indices.partition_point(|&column| column < body_columns);
-    let mut summary = [0.0; SUMMARY];
-    for (place, columns) in [&row.indices[..split], &row.indices[split..]].into_iter().enumerate() {
-        let mut odds: Vec<f32> = columns.iter().map(|&column| odds(column)).collect();
-        if odds.is_empty() {
-            continue;
-        }
-        odds.sort_unstable_by(f32::total_cmp);
-        let mean = |odds: &[f32]| odds.iter().sum::<f32>() / odds.len() as f32;
-        let few = STRONGEST.min(odds.len());
-        summary[3 * place] = mean(&odds[odds.len() - few..]);
-        summary[3 * place + 1] = mean(&odds[..few]);
-        summary[3 * place + 2] = mean(&odds);
+/// The mean of the words that speak most for flakiness, of those that speak most
+/// against it, and of all.
+fn summarise(mut odds: Vec<f32>) -> [f32; SUMMARY] {
+    if odds.is_empty() {
+        return [0.0; SUMMARY];
     }
-    summary
+    odds.sort_unstable_by(f32::total_cmp);
+    let mean = |odds: &[f32]| odds.iter().sum::<f32>() / odds.len() as f32;
+    let few = STRONGEST.min(odds.len());
+    [mean(&odds[odds.len() - few..]), mean(&odds[..few]), mean(&odds)]
 }
 
 #[cfg(test)]
@@ -99,9 +100,11 @@ mod tests {
             text.push(row);
         }
         let odds = WordOdds::fit(&text, &[true, true, false, false], &[1.0; 4]);
-        let [most, least, mean, around, ..] = odds.summary(text.row(0), 2);
+        let summary = odds.summary(text.row(0), [2, 3].into_iter());
+        let [most, least, mean, around, ..] = summary[..] else { panic!("two parts") };
         assert!(most > 0.5 && (most - least).abs() < 1e-6 && (most - mean).abs() < 1e-6);
         assert!(around.abs() < 1e-6, "all tests have that word");
-        assert!(odds.summary(text.row(2), 2)[2] < -0.5);
+        assert!(odds.summary(text.row(2), [2, 3].into_iter())[2] < -0.5);
+        assert_eq!(summary.len(), 2 * SUMMARY);
     }
 }

@@ -7,6 +7,7 @@ use flakewise_learn::{Idf, SparseMatrix, TermWeight};
 
 use crate::codec::{Damage, Reader, Writer};
 use crate::features::Features;
+use crate::surroundings::FeatureGroups;
 
 /// Tables keyed by what is a hash already.
 pub(crate) type HashTable<V> = HashMap<u64, V, BuildHasherDefault<Identity>>;
@@ -137,6 +138,10 @@ impl Part {
         row
     }
 
+    fn columns(&self) -> u32 {
+        u32::try_from(self.vocabulary.len()).expect("columns are counted in 32 bits")
+    }
+
     fn write(&self, writer: &mut Writer) {
         self.vocabulary.write(writer);
         writer.coarse(self.idf.weights());
@@ -152,28 +157,41 @@ impl Part {
     }
 }
 
-/// Tests as weighted words: those of the test itself and those around it, each
-/// at length 1, so that a long class does not drown a short test.
+/// Tests as weighted words: those of the test itself, those around it, and
+/// those of the chosen groups of its surroundings. Each part has length 1, so
+/// that a long class does not drown a short test.
 #[derive(Clone, Debug)]
 pub(crate) struct TextSpace {
-    body: Part,
-    context: Part,
+    parts: Vec<Part>,
+}
+
+/// The parts of a space in the order of their columns, each with the fewest
+/// tests that have a word of it.
+fn parts(groups: FeatureGroups) -> impl Iterator<Item = (WordsOf, u32)> {
+    let tree = groups.test_tree.then_some((tree as WordsOf, 3));
+    let under = groups.words_under_test.then_some((under as WordsOf, 3));
+    [(body as WordsOf, 2), (context as WordsOf, 3)].into_iter().chain(tree).chain(under)
 }
 
 impl TextSpace {
     /// Learns words and weights from tests, each with its project. Words of
     /// fewer projects than asked for are left out.
-    pub(crate) fn fit(tests: &[(&Features, u64)], projects: usize) -> Self {
-        Self { body: Part::fit(tests, body, 2, projects), context: Part::fit(tests, context, 3, projects) }
+    pub(crate) fn fit(tests: &[(&Features, u64)], projects: usize, groups: FeatureGroups) -> Self {
+        let fit = |(words, least)| Part::fit(tests, words, least, projects);
+        Self { parts: parts(groups).map(fit).collect() }
     }
 
     pub(crate) fn columns(&self) -> usize {
-        self.body.vocabulary.len() + self.context.vocabulary.len()
+        self.parts.iter().map(|part| part.vocabulary.len()).sum()
     }
 
     pub(crate) fn row(&self, features: &Features) -> Vec<(u32, f32)> {
-        let mut row = self.body.row(features, 0);
-        row.extend(self.context.row(features, self.body_columns()));
+        let mut row = Vec::new();
+        let mut offset = 0;
+        for part in &self.parts {
+            row.extend(part.row(features, offset));
+            offset += part.columns();
+        }
         row
     }
 
@@ -188,24 +206,33 @@ impl TextSpace {
     /// The column of a word, by where it stands.
     pub(crate) fn column(&self, in_body: bool, hash: u64) -> Option<u32> {
         if in_body {
-            self.body.vocabulary.column(hash)
+            self.parts[0].vocabulary.column(hash)
         } else {
-            Some(self.context.vocabulary.column(hash)? + self.body_columns())
+            Some(self.parts[1].vocabulary.column(hash)? + self.body_columns())
         }
+    }
+
+    /// Where the columns of each part end.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = u32> + '_ {
+        self.parts.iter().scan(0, |end, part| {
+            *end += part.columns();
+            Some(*end)
+        })
     }
 
     /// How many columns are words of the test itself; they come first.
     pub(crate) fn body_columns(&self) -> u32 {
-        u32::try_from(self.body.vocabulary.len()).expect("columns are counted in 32 bits")
+        self.parts[0].columns()
     }
 
     pub(crate) fn write(&self, writer: &mut Writer) {
-        self.body.write(writer);
-        self.context.write(writer);
+        self.parts.iter().for_each(|part| part.write(writer));
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Damage> {
-        Ok(Self { body: Part::read(reader, body)?, context: Part::read(reader, context)? })
+    pub(crate) fn read(reader: &mut Reader<'_>, groups: FeatureGroups) -> Result<Self, Damage> {
+        let parts: Result<Vec<Part>, Damage> =
+            parts(groups).map(|(words, _)| Part::read(reader, words)).collect();
+        Ok(Self { parts: parts? })
     }
 }
 
@@ -215,4 +242,12 @@ pub(crate) fn body(features: &Features) -> &[(u64, f32)] {
 
 pub(crate) fn context(features: &Features) -> &[(u64, f32)] {
     &features.context
+}
+
+pub(crate) fn tree(features: &Features) -> &[(u64, f32)] {
+    &features.surroundings.tree_words
+}
+
+pub(crate) fn under(features: &Features) -> &[(u64, f32)] {
+    &features.surroundings.under_words
 }

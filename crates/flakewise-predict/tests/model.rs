@@ -1,6 +1,9 @@
 //! A model is trained, kept as a file, read back, and asked.
 
-use flakewise_predict::{Example, Familiarity, Model, ModelError, Reason, TrainOptions};
+use flakewise_predict::{
+    ApiFamily, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, Reason, Row,
+    Surroundings, TrainOptions,
+};
 use flakewise_source::{Language, SourceTest, read_fragment};
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -48,6 +51,41 @@ static MODEL: LazyLock<Model> = LazyLock::new(|| {
     Model::train(&examples(), &options).expect("there is enough to learn from")
 });
 static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| MODEL.to_bytes());
+
+#[test]
+fn a_model_with_surroundings_survives_its_file() {
+    let examples = examples();
+    let features: Vec<Features> = examples
+        .iter()
+        .map(|example| {
+            let mut surroundings = Surroundings::default();
+            surroundings.tree.bases.push(if example.flaky { "ServerTest" } else { "PlainTest" }.to_owned());
+            surroundings.under.apis[0].set(ApiFamily::Network, u32::from(example.flaky));
+            surroundings.under.words.push(("port".to_owned(), 1));
+            Features::of(&example.test).with_surroundings(&surroundings)
+        })
+        .collect();
+    let rows: Vec<Row<'_>> = examples
+        .iter()
+        .zip(&features)
+        .map(|(example, features)| Row {
+            features,
+            keys: Keys::new(&example.project, &example.test.id, features),
+            flaky: example.flaky,
+            name: example.test.id.as_str(),
+            weight: 1.0,
+        })
+        .collect();
+    for groups in [FeatureGroups::NONE, FeatureGroups::ALL] {
+        let familiarities = vec![Familiarity::NewProject];
+        let options = TrainOptions { familiarities, groups, ..TrainOptions::default() };
+        let model = Model::learn(&rows, &options).expect("there is enough to learn from");
+        let bytes = model.to_bytes();
+        // Only models with groups need the later format.
+        assert_eq!(bytes[8], if groups == FeatureGroups::NONE { 1 } else { 2 });
+        assert_eq!(Model::from_bytes(&bytes).expect("it is whole").to_bytes(), bytes);
+    }
+}
 
 #[test]
 fn a_flaky_test_of_a_project_never_seen_is_told_by_what_it_does() {

@@ -48,11 +48,12 @@ fn results_are_those_that_are_committed() {
             "project.tsv",
             "projects.tsv",
             "random.tsv",
-            "reliability.tsv"
+            "reliability.tsv",
+            "slices.tsv"
         ]
     );
-    for protocol in Protocol::ALL {
-        let name = format!("{}.tsv", protocol.name());
+    let protocols = Protocol::ALL.into_iter().map(Protocol::name);
+    for name in protocols.chain(["slices"]).map(|name| format!("{name}.tsv")) {
         let written = &files.iter().find(|file| file.0 == name).unwrap().1;
         let committed = testdata("expected").join(&name);
         if std::env::var_os("FLAKEWISE_BLESS").is_some() {
@@ -71,6 +72,46 @@ fn results_do_not_depend_on_the_number_of_threads() {
         files(&pool.install(|| run(&options)))
     };
     assert_eq!(with(1), with(4));
+}
+
+#[test]
+fn results_with_surroundings_do_not_depend_on_the_number_of_threads() {
+    let with = |threads| {
+        let mut options = options(&["Flakewise"]);
+        options.models.retain(|model| ["Flakewise", "Flakewise + both + words"].contains(&&*model.names[0]));
+        options.protocols = vec![Protocol::Class];
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&options))
+    };
+    assert_eq!(files(&with(1)), files(&with(3)));
+}
+
+#[test]
+fn slices_have_the_answers_of_published_tools_under_random_folds_only() {
+    let evaluation = run(&options(&["FLAST words"]));
+    for measured in &evaluation.protocols {
+        let names: Vec<&str> = measured.slices.iter().map(|slice| slice.slice).collect();
+        assert_eq!(names, ["all", "PEELER subset"]);
+        let published = measured.slices.iter().map(|slice| slice.published.len()).sum::<usize>();
+        assert_eq!(published, if measured.protocol == Protocol::Random { 4 } else { 0 });
+        let [all, subset] = &measured.slices[..] else { panic!("two slices") };
+        assert!(subset.tests < all.tests && subset.flaky < all.flaky);
+        assert_eq!(all.models[0].confusion, measured.models[0].confusion);
+    }
+}
+
+#[test]
+fn two_tests_of_a_class_share_no_features_by_accident() {
+    let dataset = flakewise_eval::Dataset::read(&testdata("small.jsonl")).unwrap();
+    let corpus = flakewise_eval::Corpus::new(dataset, 1);
+    for (left, one) in corpus.records.iter().enumerate() {
+        for (right, other) in corpus.records.iter().enumerate().skip(left + 1) {
+            if (&one.project, &one.class) == (&other.project, &other.class) && one.source != other.source {
+                let [left, right] = [left, right].map(|row| &corpus.features[row].body);
+                assert_ne!(left, right, "{} {}", one.id, other.id);
+            }
+        }
+    }
 }
 
 #[test]

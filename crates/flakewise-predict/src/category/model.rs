@@ -57,6 +57,7 @@ impl CategoryModel {
             lambda: 5.0,
             row_fraction: 0.8,
             column_fraction: 0.4,
+            column_rounds: 1,
             seed,
         };
         let classes = Category::ALL.len();
