@@ -26,7 +26,7 @@ pub struct EvalOptions {
     pub protocols: Vec<Protocol>,
     /// What is measured, in the order of the results.
     pub models: Vec<Model>,
-    /// Only tests that PEELER was measured on are learnt from and scored.
+    /// Only tests that PEELER was measured on are used for training and scored.
     pub only_peeler_subset: bool,
     /// Where answers of folds are kept, so that a stopped evaluation goes on. To
     /// be deleted after a change of a model.

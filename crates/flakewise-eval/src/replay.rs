@@ -92,8 +92,7 @@ impl Replay {
         Self { tests, projects, priors, flaky }
     }
 
-    /// Hunts with another share of projects in which nothing is flaky than that
-    /// which was learnt.
+    /// Replaces the fitted share of projects without flaky tests.
     pub fn suppose_clean(&mut self, share: f64) {
         for prior in &mut self.priors {
             prior.clean = share;

@@ -2,7 +2,7 @@
 //!
 //! Two projects have a third of all flaky tests of `FlakeFlagger`'s data, and
 //! published tools were measured on a part of it. So every figure is also given
-//! for those parts. Nothing is trained anew: a slice only selects what is scored.
+//! for those parts. Nothing is retrained: a slice only selects what is scored.
 
 use flakewise_learn::Confusion;
 

@@ -336,7 +336,7 @@ mod tests {
             assert_ne!(of(trace), of(&trace.replace("check(2)", "check(1)")));
             assert_ne!(of(trace), of(&trace.replace("assert x == 3", "assert x < 4")));
         }
-        // What fails in a function of another file is one failure, whoever calls it.
+        // What fails in a function of another file is one failure, from any caller.
         let elsewhere = short.replace("LINE", "3").replace("test_cart.py:7", "helpers.py:7");
         let of = |trace: &str| Fingerprint::of(Some("AssertionError"), "", trace);
         assert_eq!(of(&elsewhere), of(&elsewhere.replace("check(2)", "check(1)")));

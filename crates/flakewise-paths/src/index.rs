@@ -94,7 +94,7 @@ impl Index {
             && (parsed > 0 || known.len() != read.len())
         {
             known.replace(read.iter().map(|(_, key, outline, _)| (*key, outline)));
-            // Whoever cannot write it waits a little longer next time.
+            // Without a cache, the next run takes longer.
             let _ = known.save(path);
         }
         (Self::new(read.into_iter().map(|(source, _, outline, _)| (source, outline))), summary)

@@ -381,7 +381,7 @@ impl Columns {
         2 * own_numbers(self.groups) + 1 + odds + 3 + 2 + parts * SUMMARY
     }
 
-    /// The columns that were learnt from labels of other tests. Only with
+    /// The columns computed from labels of other tests. Only with
     /// surroundings a test itself says enough to do without them.
     fn stacked(&self, familiarity: Familiarity) -> Range<u32> {
         if self.groups == FeatureGroups::NONE {
@@ -483,7 +483,7 @@ fn learn_table(
         seed,
     };
     // One in which every test counts the same, and one in which large classes
-    // count less and which looks at tests directly, not at what was learnt of
+    // count less and which looks at tests directly, not at what is known of
     // the labels around them.
     let first = Booster::fit(table, labels, Some(&weights.counts), &options);
     let second = Booster::fit(

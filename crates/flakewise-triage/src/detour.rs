@@ -7,6 +7,7 @@
 //! leads to. This is text, not resolution: it errs towards "may load".
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::Change;
@@ -16,6 +17,27 @@ use crate::git::Git;
 const MOST_BYTES: u64 = 1 << 20;
 /// No more files than this are read for one test.
 const MOST_FILES: usize = 4_000;
+
+/// Why a run that passed does not clear a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Detour {
+    /// A file names a changed one.
+    Names { by: String, changed: String },
+    /// There are too many files to look at.
+    TooManyFiles,
+}
+
+impl fmt::Display for Detour {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Names { by, changed } => {
+                write!(formatter, "`{by}` imports or names `{changed}`, which changed")?;
+            }
+            Self::TooManyFiles => write!(formatter, "it loads more than {MOST_FILES} files")?,
+        }
+        formatter.write_str("; no failing run was observed")
+    }
+}
 
 /// The files of a repository by the names under which others name them.
 pub(crate) struct Detours {
@@ -53,8 +75,8 @@ impl Detours {
         Self { root: root.to_owned(), changed, modules, data, named: HashMap::new() }
     }
 
-    /// A changed file that these files lead to, and the file that names it.
-    pub(crate) fn find<'a>(&mut self, loaded: impl Iterator<Item = &'a str>) -> Option<(String, String)> {
+    /// How these files may lead to a changed one.
+    pub(crate) fn find<'a>(&mut self, loaded: impl Iterator<Item = &'a str>) -> Option<Detour> {
         let below = |path: &str| Some(path.strip_prefix(self.root.to_str()?)?.strip_prefix('/')?.to_owned());
         let mut open: Vec<String> = loaded.filter(|path| module(path).is_some()).filter_map(below).collect();
         let mut seen: HashSet<String> = open.iter().cloned().collect();
@@ -62,11 +84,11 @@ impl Detours {
         while let Some(path) = open.pop() {
             read += 1;
             if read > MOST_FILES {
-                break;
+                return Some(Detour::TooManyFiles);
             }
             for named in self.named_in(&path) {
                 if self.changed.contains(&named) && !seen.contains(&named) {
-                    return Some((named, path));
+                    return Some(Detour::Names { by: path, changed: named });
                 }
                 if seen.insert(named.clone()) {
                     open.push(named);
@@ -174,7 +196,8 @@ mod tests {
             let path = root.join(path);
             detours.find([path.to_str().expect("text"), "/usr/lib/python3/os.py"].into_iter())
         };
-        let found = |named: &str, by: &str| Some((named.to_owned(), by.to_owned()));
+        let found =
+            |changed: &str, by: &str| Some(Detour::Names { by: by.to_owned(), changed: changed.to_owned() });
         assert_eq!(from("tests/test_a.py"), found("shop/fallback.py", "shop/late.py"));
         assert_eq!(from("tests/test_b.py"), None);
         assert_eq!(from("tests/test_c.py"), found("shop/limit.txt", "tests/test_c.py"));

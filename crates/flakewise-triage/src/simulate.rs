@@ -19,6 +19,7 @@ use crate::judge::{BaseFacts, ChangeFacts, Facts, judge};
 use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
 use crate::policy::{Tolerance, refusal};
+use crate::triage::MOST_TRIALS;
 use crate::{Meeting, Past, TriageSettings};
 
 /// What failures are due to: flakes from before the change, the change, neither.
@@ -44,8 +45,6 @@ const BROKEN_FOR_LONG: f64 = 0.3;
 const VERIFIED: f64 = 0.2;
 /// The share of failures that take the process along.
 const CRASHES: f64 = 0.03;
-/// As in [`crate::triage()`].
-const MOST_TRIALS: usize = 80;
 
 /// What a failure is due to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -32,7 +32,7 @@ const BASE_TRIES_OF_FLAKES: u32 = 4;
 /// they do to their surroundings.
 const SET_UP_AGAIN: f64 = 0.5;
 /// How often a flaky test is run again to find out its kind.
-const MOST_TRIALS: usize = 80;
+pub(crate) const MOST_TRIALS: usize = 80;
 
 /// How far to climb.
 #[derive(Clone, Debug)]
@@ -225,10 +225,6 @@ struct Sight {
 }
 
 impl Sight {
-    fn of(meeting: Meeting, lines_seen: bool, detour: Option<String>, failed: bool) -> Self {
-        Self { meeting, lines_seen, detour, failed }
-    }
-
     /// What two sights of one test say together.
     fn union(self, other: Self) -> Self {
         Self {
@@ -568,7 +564,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             self.sight(change, observation, file, failed)
         } else {
             let reason = "it could not be run where it is watched".to_owned();
-            Sight::of(Meeting::Unknown { reason }, false, None, false)
+            Sight { meeting: Meeting::Unknown { reason }, lines_seen: false, detour: None, failed: false }
         };
         let joined = match self.seen.remove(&test) {
             Some(before) => before.union(sight),
@@ -586,12 +582,9 @@ impl<'a, 'b> Climb<'a, 'b> {
         let mut detour = None;
         if !failed && matches!(meeting, Meeting::Disjoint { .. }) && !change.is_empty() {
             let detours = self.detours.get_or_insert_with(|| Detours::new(change));
-            let found = detours.find(loaded.iter().map(String::as_str));
-            detour = found.map(|(changed, by)| {
-                format!("`{by}` may load `{changed}`, which changed, when the test fails; it was watched while it passed")
-            });
+            detour = detours.find(loaded.iter().map(String::as_str)).map(|detour| detour.to_string());
         }
-        Sight::of(meeting, lines_seen, detour, failed)
+        Sight { meeting, lines_seen, detour, failed }
     }
 
     fn notice_trouble(&mut self, test: TestKey, place: &str, trouble: &str) {

@@ -173,7 +173,7 @@ impl Builder<'_> {
         let called = self.effects.get(effects..).unwrap_or_default().iter().rev().take(EFFECTS_KEPT);
         let called: Vec<Flow> = called.map(|(node, _)| Flow::new(*node)).collect();
         merge(&mut flows, called);
-        // Calls within it are made by whoever runs it.
+        // Calls within it run when it is called, not here.
         self.earlier.retain(|node| flows.iter().all(|flow| flow.node != *node));
         self.values.insert(at, Value { flows, ..Value::default() });
     }
