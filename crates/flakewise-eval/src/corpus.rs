@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use flakewise_learn::{Fold, SparseMatrix};
-use flakewise_predict::{Example, Features};
+use flakewise_paths::{PathWords, graph_of_fragment, path_features, path_words};
+use flakewise_predict::{Example, Features, Keys};
 use flakewise_source::{Language, read_fragment};
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -25,6 +26,18 @@ pub struct Corpus {
     seed: u64,
     body: OnceLock<SparseMatrix>,
     full: OnceLock<SparseMatrix>,
+    paths: OnceLock<Paths>,
+    path_counts: OnceLock<SparseMatrix>,
+}
+
+/// The dependency paths of all tests.
+pub(crate) struct Paths {
+    /// As a network sees them.
+    pub(crate) words: Vec<PathWords>,
+    /// The counted tests, with hashed features of their paths.
+    pub(crate) features: Vec<Features>,
+    /// These features alone.
+    light: Vec<Vec<(u64, f32)>>,
 }
 
 /// How much of a test a model sees.
@@ -34,6 +47,8 @@ pub(crate) enum View {
     Body,
     /// The test, its names, and what stands around it.
     Full,
+    /// What lies on its paths.
+    Paths,
 }
 
 /// Folds within the part that is learnt from.
@@ -77,6 +92,8 @@ impl Corpus {
             seed,
             body: OnceLock::new(),
             full: OnceLock::new(),
+            paths: OnceLock::new(),
+            path_counts: OnceLock::new(),
         }
     }
 
@@ -95,9 +112,40 @@ impl Corpus {
         rows.iter().map(|&row| self.labels[row]).collect()
     }
 
+    /// What a test belongs to.
+    pub(crate) fn keys(&self, row: usize) -> Keys {
+        let example = &self.examples[row];
+        Keys::new(&example.project, &example.test.id, &self.features[row])
+    }
+
     /// Where everything random begins.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// The dependency paths of all tests; found when they are first asked for.
+    pub(crate) fn paths(&self) -> &Paths {
+        self.paths.get_or_init(|| {
+            let graphs: Vec<(PathWords, Vec<(u64, f32)>)> = self
+                .records
+                .par_iter()
+                .map(|record| {
+                    let class_source = record.class_source.as_deref();
+                    let graph = graph_of_fragment(
+                        Language::Java,
+                        &record.source,
+                        class_source,
+                        &record.class,
+                        &record.method,
+                    );
+                    (path_words(&graph), path_features(&graph))
+                })
+                .collect();
+            let (words, light): (Vec<_>, Vec<_>) = graphs.into_iter().unzip();
+            let features =
+                self.features.iter().zip(&light).map(|(test, light)| test.clone().with_paths(light.clone()));
+            Paths { features: features.collect(), words, light }
+        })
     }
 
     pub(crate) fn counts(&self, view: View) -> &SparseMatrix {
@@ -108,6 +156,10 @@ impl Corpus {
             View::Full => self
                 .full
                 .get_or_init(|| table(self.features.iter().map(|test| [&test.body[..], &test.context]))),
+            View::Paths => {
+                let light = &self.paths().light;
+                self.path_counts.get_or_init(|| table(light.iter().map(|features| [&features[..], &[]])))
+            }
         }
     }
 }

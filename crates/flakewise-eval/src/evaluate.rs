@@ -13,7 +13,7 @@ use crate::resume::Kept;
 use crate::slice;
 use crate::{
     Corpus, Dataset, DatasetIssue, EvalError, FoldScores, Found, Measures, Model, Protocol, SliceMeasures,
-    blend_model, blend_models, simple_models,
+    blend_model, blend_models, path_model, simple_models,
 };
 
 /// How to evaluate.
@@ -40,6 +40,7 @@ impl Default for EvalOptions {
         let mut models = simple_models();
         models.push(blend_model());
         models.extend(blend_models());
+        models.push(path_model());
         Self {
             seed: 1,
             folds: 10,

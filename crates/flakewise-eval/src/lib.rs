@@ -26,7 +26,7 @@ mod slice;
 mod surroundings;
 mod text;
 
-pub use blend::{blend_model, blend_models};
+pub use blend::{blend_model, blend_models, path_model};
 pub use category::{CategoryConfusion, CategoryRecord, CategoryReport, evaluate_categories};
 pub use corpus::Corpus;
 pub use cpu::CpuClock;

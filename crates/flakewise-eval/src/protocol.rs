@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use flakewise_learn::{Fold, leave_one_group_out, stratified_folds, stratified_group_folds};
+use flakewise_predict::Familiarity;
 
 use crate::Record;
 
@@ -28,6 +29,15 @@ impl Protocol {
             Self::Random => "random",
             Self::Class => "class",
             Self::Project => "project",
+        }
+    }
+
+    /// How familiar a held-out test is to a model.
+    pub(crate) fn familiarity(self) -> Familiarity {
+        match self {
+            Self::Random => Familiarity::KnownClass,
+            Self::Class => Familiarity::KnownProject,
+            Self::Project => Familiarity::NewProject,
         }
     }
 

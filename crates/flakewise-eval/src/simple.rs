@@ -2,8 +2,8 @@
 //!
 //! FLAST, a class's own share of flaky tests, a forest on words, and three
 //! usual ways to learn from words: a support vector machine, neighbours and
-//! boosting, each on the test alone and with what stands around it, and a
-//! logistic blend of the three.
+//! boosting, each on the test alone, with what stands around it, and on its
+//! paths, and a logistic blend of the three.
 
 use flakewise_learn::{
     Booster, BoostingOptions, DenseMatrix, Fold, Forest, ForestOptions, Idf, InvertedIndex, LinearModel,
@@ -25,6 +25,7 @@ pub fn simple_models() -> Vec<Model> {
         Model::new("vocabulary forest", vocabulary_forest),
         family(["linear SVM, body", "kNN, body", "boosting, body", "blend of three, body"], View::Body),
         family(["linear SVM, full", "kNN, full", "boosting, full", "blend of three, full"], View::Full),
+        family(["linear SVM, paths", "kNN, paths", "boosting, paths", "blend of three, paths"], View::Paths),
     ]
 }
 
@@ -200,7 +201,11 @@ fn boosting<'a>(corpus: &'a Corpus, rows: &[usize], view: View) -> Fitted<'a> {
     let counts = corpus.counts(view);
     let columns = Columns::of(counts, rows, LEAST_TESTS_TO_SPLIT);
     let numbers: Vec<usize> = (0..flakewise_predict::NUMBERS)
-        .filter(|number| view == View::Full || !NUMBERS_AROUND.contains(number))
+        .filter(|number| match view {
+            View::Full => true,
+            View::Body => !NUMBERS_AROUND.contains(number),
+            View::Paths => false,
+        })
         .collect();
     let table = move |rows: &[usize]| {
         columns.cut(counts, rows, numbers.len(), |row, place| corpus.features[row].numbers[numbers[place]])

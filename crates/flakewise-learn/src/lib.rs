@@ -14,6 +14,7 @@ mod linear;
 mod matrix;
 mod metrics;
 mod neighbours;
+mod network;
 mod projected;
 mod projection;
 mod random;
@@ -34,6 +35,9 @@ pub use metrics::{
     Bins, Confusion, ReliabilityBin, average_precision, best_threshold, brier, log_loss, reliability, roc_auc,
 };
 pub use neighbours::{InvertedIndex, Neighbour};
+pub use network::{
+    Bag, Epoch, Network, NetworkData, NetworkOptions, NetworkScore, NetworkShape, Part as NetworkPart,
+};
 pub use projected::ProjectedIndex;
 pub use projection::{Projection, johnson_lindenstrauss_dimension};
 pub use resample::{edited_neighbours, smote, without_tomek_links};

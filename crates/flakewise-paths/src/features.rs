@@ -159,7 +159,7 @@ fn source_kind(graph: &Graph, node: NodeId) -> String {
     }
 }
 
-fn literal_kind(text: &str, type_name: &str) -> &'static str {
+pub(crate) fn literal_kind(text: &str, type_name: &str) -> &'static str {
     match type_name {
         "String" | "str" if text.len() <= 2 => "empty text",
         "String" | "str" => "text",
@@ -190,7 +190,7 @@ fn bucket(count: usize) -> &'static str {
 }
 
 /// The words of all names in a text.
-fn each_word(text: &str, mut found: impl FnMut(&str)) {
+pub(crate) fn each_word(text: &str, mut found: impl FnMut(&str)) {
     let names = text.split(|character: char| !(character.is_alphanumeric() || character == '_'));
     for name in names.filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_')) {
         sub_tokens(name, |word| {

@@ -29,6 +29,7 @@ mod scope;
 mod shape;
 mod value;
 mod variables;
+mod words;
 
 pub use draw::{graph_dot, graph_svg};
 pub use features::{FeatureKind, each_feature, feature_hash, path_features};
@@ -37,6 +38,7 @@ pub use index::{FileResolver, Index, IndexSummary, parse_files};
 pub use limits::{MAX_PATH_NODES, MAX_PATHS};
 pub use outline::{Class, Function, Import, Outline, Variable};
 pub use paths::Path;
-pub use read::{graph_of_fragment, graph_of_test};
+pub use read::{graph_of_fragment, graph_of_source, graph_of_test};
 pub use resolve::{CallSite, Resolution, Resolve, Unresolved};
 pub use scope::{ParsedFile, Scope};
+pub use words::{PathWords, path_words, word_hash};

@@ -1,6 +1,6 @@
 //! The graph of a test, from its source.
 
-use flakewise_source::{Language, SyntaxTree};
+use flakewise_source::{Framework, Language, SourceTest, SyntaxTree};
 
 use crate::build::build;
 use crate::graph::Graph;
@@ -52,4 +52,52 @@ pub fn graph_of_fragment(
         }
     }
     class_file.as_ref().map(|file| graph_of_test(file, &scope, method, 0, &Unresolved)).unwrap_or_default()
+}
+
+/// The graph of a test that has been read, with the helpers of its file. Lines
+/// are those of the file. Empty if the language is not supported.
+pub fn graph_of_source(test: &SourceTest) -> Graph {
+    let helpers: Vec<&str> = test.helpers.iter().map(|helper| &*helper.text).collect();
+    let helpers = helpers.join("\n\n");
+    let (language, class_source) = match test.framework {
+        Framework::Pytest | Framework::Unittest => (Language::Python, helpers),
+        Framework::JUnit3 | Framework::JUnit4 | Framework::JUnit5 | Framework::TestNg => {
+            (Language::Java, format!("class Helpers {{\n{helpers}\n}}"))
+        }
+        Framework::Rust | Framework::Go | Framework::Describe => return Graph::default(),
+    };
+    let mut graph = graph_of_fragment(language, &test.body.text, Some(&class_source), "Helpers", "");
+    let before = test.body.line.saturating_sub(1);
+    for node in &mut graph.nodes {
+        node.line = node.line.saturating_add(before);
+    }
+    graph
+}
+
+#[cfg(test)]
+mod tests {
+    use flakewise_source::read_source;
+
+    use super::*;
+
+    #[test]
+    fn a_test_that_was_read_has_the_paths_of_its_file() {
+        let python = "import shop\n\n\ndef check(total):\n    assert total == 3\n\n\ndef test_sum():\n    \
+                      total = shop.add(1, 2)\n    check(total)\n";
+        let java = "class ShopTest {\n  void check(int total) {\n    assertEquals(3, total);\n  }\n\n  @Test\n  \
+                    public void sum() {\n    int total = Shop.add(1, 2);\n    check(total);\n  }\n}\n";
+        for (path, language, source, line) in
+            [("test_shop.py", Language::Python, python, 9), ("ShopTest.java", Language::Java, java, 8)]
+        {
+            let file = read_source(path, language, source.as_bytes());
+            let graph = graph_of_source(&file.tests[0]);
+            let shown: Vec<String> = graph.paths().iter().map(|path| graph.show(path)).collect();
+            let start = format!("1@{line} ");
+            assert!(
+                shown.iter().any(|path| path.starts_with(&start) && path.contains("total@")),
+                "{shown:?}"
+            );
+            assert!(graph.assertions().all(|node| graph.nodes[node as usize].helper.is_some()), "{shown:?}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ use crate::neighbours::Neighbours;
 use crate::odds::{SUMMARY, WordOdds};
 use crate::past::{Keys, Past};
 use crate::surroundings::FeatureGroups;
-use crate::words::{TextSpace, Vocabulary, body, context, tree, under};
+use crate::words::{TextSpace, Vocabulary, body, context, paths, tree, under};
 
 /// A test to learn from.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,8 @@ pub(crate) struct Columns {
     pub(crate) tree: Vocabulary,
     /// Words of the code under test; none without that group.
     pub(crate) under: Vocabulary,
+    /// What lies on paths; nothing without that group.
+    pub(crate) paths: Vocabulary,
 }
 
 /// What the words of tests say, learnt for one familiarity.
@@ -300,6 +302,7 @@ impl Base {
                     (&columns.context, context(features)),
                     (&columns.tree, tree(features)),
                     (&columns.under, under(features)),
+                    (&columns.paths, paths(features)),
                 ] {
                     row.extend(vocabulary.row(words).map(|(column, count)| (column + offset, count)));
                     offset += vocabulary.len() as u32;
@@ -377,14 +380,15 @@ impl Columns {
             Familiarity::KnownProject => 4,
             Familiarity::NewProject => 0,
         };
-        let parts = 2 + usize::from(self.groups.test_tree) + usize::from(self.groups.words_under_test);
+        let FeatureGroups { test_tree, words_under_test, paths, .. } = self.groups;
+        let parts = 2 + [test_tree, words_under_test, paths].map(usize::from).iter().sum::<usize>();
         2 * own_numbers(self.groups) + 1 + odds + 3 + 2 + parts * SUMMARY
     }
 
     /// The columns computed from labels of other tests. Only with
     /// surroundings a test itself says enough to do without them.
     fn stacked(&self, familiarity: Familiarity) -> Range<u32> {
-        if self.groups == FeatureGroups::NONE {
+        if !(self.groups.test_tree || self.groups.code_under_test) {
             return 0..0;
         }
         let own = u32::try_from(2 * own_numbers(self.groups) + 1).expect("columns are counted in 32 bits");
@@ -393,7 +397,7 @@ impl Columns {
 
     /// How many columns boosted trees see.
     pub(crate) fn table_width(&self, familiarity: Familiarity) -> usize {
-        let words = [&self.body, &self.context, &self.tree, &self.under];
+        let words = [&self.body, &self.context, &self.tree, &self.under, &self.paths];
         self.width(familiarity) + words.iter().map(|words| words.len()).sum::<usize>()
     }
 
@@ -417,6 +421,7 @@ impl Columns {
             context: Vocabulary::fit(tests, context, least(145), projects, 0.9),
             tree: chosen(groups.test_tree, tree),
             under: chosen(groups.words_under_test, under),
+            paths: chosen(groups.paths, paths),
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Features {
     /// The package or folder that is in, by hash.
     pub package: u64,
     pub(crate) surroundings: SurroundingFeatures,
+    /// What lies on the paths of values through the test, by hash, rising.
+    pub(crate) paths: Vec<(u64, f32)>,
 }
 
 impl Features {
@@ -57,6 +59,7 @@ impl Features {
             class,
             package: hash(&[package]),
             surroundings: SurroundingFeatures::default(),
+            paths: Vec::new(),
         }
     }
 
@@ -64,6 +67,14 @@ impl Features {
     #[must_use]
     pub fn with_surroundings(mut self, surroundings: &Surroundings) -> Self {
         self.surroundings = SurroundingFeatures::of(surroundings);
+        self
+    }
+
+    /// Adds what lies on the paths of values through the test: features by
+    /// hash, rising, with their counts.
+    #[must_use]
+    pub fn with_paths(mut self, paths: Vec<(u64, f32)>) -> Self {
+        self.paths = paths;
         self
     }
 }

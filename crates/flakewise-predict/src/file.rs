@@ -40,6 +40,7 @@ pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     if format == FORMAT {
         blend.columns.tree.write(&mut writer);
         blend.columns.under.write(&mut writer);
+        blend.columns.paths.write(&mut writer);
     }
     writer.count(blend.experts.len());
     for expert in &blend.experts {
@@ -83,12 +84,10 @@ fn read_data(data: &[u8], format: u32) -> Result<(ModelCard, Blend), Damage> {
     let past = Past::read(&mut reader)?;
     let neighbours = Neighbours::read(&mut reader, space.columns())?;
     let (body, context) = (Vocabulary::read(&mut reader)?, Vocabulary::read(&mut reader)?);
-    let (tree, under) = if format == FORMAT {
-        (Vocabulary::read(&mut reader)?, Vocabulary::read(&mut reader)?)
-    } else {
-        (Vocabulary::default(), Vocabulary::default())
-    };
-    let columns = Columns { groups, body, context, tree, under };
+    let mut chosen =
+        || if format == FORMAT { Vocabulary::read(&mut reader) } else { Ok(Vocabulary::default()) };
+    let (tree, under, paths) = (chosen()?, chosen()?, chosen()?);
+    let columns = Columns { groups, body, context, tree, under, paths };
     let experts: Result<Vec<Expert>, Damage> =
         (0..reader.count(8)?).map(|_| read_expert(&mut reader, &space, &columns)).collect();
     reader.end()?;

@@ -223,7 +223,7 @@ impl ApiCounts {
     }
 }
 
-/// Which parts of [`Surroundings`] a model uses.
+/// What a model uses beside the words of a test and its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGroups {
     /// The test tree: superclasses, set-up, helpers.
@@ -232,23 +232,31 @@ pub struct FeatureGroups {
     pub code_under_test: bool,
     /// Names and words of that production code.
     pub words_under_test: bool,
+    /// What lies on the paths of values through the test.
+    pub paths: bool,
 }
 
 impl FeatureGroups {
     /// Only the test and its file.
-    pub const NONE: Self = Self { test_tree: false, code_under_test: false, words_under_test: false };
-    /// The test tree and the code under test, with its words.
-    pub const ALL: Self = Self { test_tree: true, code_under_test: true, words_under_test: true };
+    pub const NONE: Self =
+        Self { test_tree: false, code_under_test: false, words_under_test: false, paths: false };
+    /// The test tree, the code under test with its words, and the paths.
+    pub const ALL: Self =
+        Self { test_tree: true, code_under_test: true, words_under_test: true, paths: true };
 
     pub(crate) fn to_bits(self) -> u8 {
-        u8::from(self.test_tree) | u8::from(self.code_under_test) << 1 | u8::from(self.words_under_test) << 2
+        u8::from(self.test_tree)
+            | u8::from(self.code_under_test) << 1
+            | u8::from(self.words_under_test) << 2
+            | u8::from(self.paths) << 3
     }
 
     pub(crate) fn from_bits(bits: u8) -> Option<Self> {
-        (bits < 8).then_some(Self {
+        (bits < 16).then_some(Self {
             test_tree: bits & 1 != 0,
             code_under_test: bits & 2 != 0,
             words_under_test: bits & 4 != 0,
+            paths: bits & 8 != 0,
         })
     }
 
@@ -350,10 +358,10 @@ mod tests {
 
     #[test]
     fn groups_survive_their_bits() {
-        for bits in 0..8 {
+        for bits in 0..16 {
             assert_eq!(FeatureGroups::from_bits(bits).map(FeatureGroups::to_bits), Some(bits));
         }
-        assert_eq!(FeatureGroups::from_bits(8), None);
+        assert_eq!(FeatureGroups::from_bits(16), None);
     }
 
     #[test]

@@ -170,7 +170,8 @@ pub(crate) struct TextSpace {
 fn parts(groups: FeatureGroups) -> impl Iterator<Item = (WordsOf, u32)> {
     let tree = groups.test_tree.then_some((tree as WordsOf, 3));
     let under = groups.words_under_test.then_some((under as WordsOf, 3));
-    [(body as WordsOf, 2), (context as WordsOf, 3)].into_iter().chain(tree).chain(under)
+    let paths = groups.paths.then_some((paths as WordsOf, 3));
+    [(body as WordsOf, 2), (context as WordsOf, 3)].into_iter().chain(tree).chain(under).chain(paths)
 }
 
 impl TextSpace {
@@ -250,4 +251,8 @@ pub(crate) fn tree(features: &Features) -> &[(u64, f32)] {
 
 pub(crate) fn under(features: &Features) -> &[(u64, f32)] {
     &features.surroundings.under_words
+}
+
+pub(crate) fn paths(features: &Features) -> &[(u64, f32)] {
+    &features.paths
 }

@@ -1,0 +1,295 @@
+//! A network for bags of sequences, as PEELER has for the paths of a test.
+//!
+//! A sequence is made of items, and an item has two halves of tokens. The means
+//! of the embeddings of both halves go through a linear layer with layer
+//! normalisation and tanh, then through two LSTM layers; the last hidden state
+//! stands for the sequence. Attention weighs the sequences of a bag, and two
+//! linear layers turn their weighted mean into a score.
+//!
+//! Forward and backward passes are written out over one matrix product. Sums
+//! are taken in a fixed order, so a seed gives the same network on any number of
+//! threads; a processor with other vector instructions may round differently.
+
+mod backward;
+mod forward;
+mod math;
+mod optimise;
+mod pack;
+mod parameters;
+
+use rayon::prelude::*;
+
+use crate::average_precision;
+use crate::random::Random;
+use forward::Activations;
+use optimise::Adam;
+use pack::Packed;
+use parameters::Parameters;
+pub use parameters::{NetworkShape, Part};
+
+/// What the network judges: sequences of items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bag {
+    /// The tokens of both halves of each item.
+    pub items: Vec<[Vec<u32>; 2]>,
+    /// Items by index. Sequences without items are left out of account.
+    pub sequences: Vec<Vec<u32>>,
+}
+
+/// A trained network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    parameters: Parameters,
+}
+
+/// What the network says of a bag.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetworkScore {
+    /// Log-odds, for classes of equal size.
+    pub score: f32,
+    /// How much each sequence counts; together 1 if there are any.
+    pub attention: Vec<f32>,
+}
+
+/// How a network is trained.
+#[derive(Clone, Debug)]
+pub struct NetworkOptions {
+    /// How many numbers stand for a token.
+    pub embedding: usize,
+    /// How many numbers stand for an item.
+    pub item: usize,
+    /// How many numbers stand for a sequence.
+    pub hidden: usize,
+    /// How many bags a step learns from, half of each class.
+    pub batch: usize,
+    /// How many steps make an epoch.
+    pub steps: usize,
+    /// How many epochs there are at most.
+    pub epochs: usize,
+    /// Training ends after so many epochs without a better one.
+    pub patience: usize,
+    /// How far a step goes.
+    pub learning_rate: f32,
+    /// So many sequences of a bag are drawn each time.
+    pub sequences: usize,
+    /// The share of tokens that are left out each time.
+    pub token_dropout: f64,
+    /// For everything random.
+    pub seed: u64,
+}
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        Self {
+            embedding: 32,
+            item: 48,
+            hidden: 48,
+            batch: 64,
+            steps: 50,
+            epochs: 20,
+            patience: 4,
+            learning_rate: 2e-3,
+            sequences: 12,
+            token_dropout: 0.2,
+            seed: 0,
+        }
+    }
+}
+
+/// What a network is trained on.
+#[derive(Clone, Copy, Debug)]
+pub struct NetworkData<'a> {
+    /// The bags, by row.
+    pub bags: &'a [Bag],
+    /// The class of each.
+    pub labels: &'a [bool],
+    /// The rows to learn from.
+    pub train: &'a [usize],
+    /// The rows that say when to stop. None of them is learnt from.
+    pub validation: &'a [usize],
+}
+
+/// One epoch of a training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epoch {
+    /// The mean loss while it was trained.
+    pub loss: f64,
+    /// The average precision on the validation rows after it.
+    pub validation: f64,
+}
+
+/// Bags are judged together in parts of this size.
+const PART: usize = 16;
+
+impl Network {
+    /// Trains a network on tokens below `vocabulary`. The network of the epoch
+    /// that was best on the validation rows is kept. `embeddings` has tokens to
+    /// begin with at these values; they must have the length of the options.
+    pub fn train(
+        data: NetworkData<'_>,
+        vocabulary: usize,
+        embeddings: &[(u32, Vec<f32>)],
+        options: &NetworkOptions,
+        mut progress: impl FnMut(usize, Epoch),
+    ) -> Self {
+        let shape = NetworkShape {
+            vocabulary,
+            embedding: options.embedding,
+            item: options.item,
+            hidden: options.hidden,
+        };
+        let mut network = Self { parameters: Parameters::random(shape, embeddings, options.seed) };
+        let mut best = (f64::NEG_INFINITY, network.clone());
+        let mut adam = Adam::new(network.parameters.values.len(), options.learning_rate);
+        let mut draw = Draw::new(data, options);
+        let mut since_best = 0;
+        for epoch in 0..options.epochs {
+            let loss: f64 =
+                (0..options.steps).map(|_| network.step(data, options, &mut adam, &mut draw)).sum();
+            let scores = network.scores(data.validation.iter().map(|&row| &data.bags[row]));
+            let scores: Vec<f64> = scores.iter().map(|said| f64::from(said.score)).collect();
+            let labels: Vec<bool> = data.validation.iter().map(|&row| data.labels[row]).collect();
+            let validation = average_precision(&scores, &labels);
+            progress(epoch, Epoch { loss: loss / options.steps as f64, validation });
+            if validation > best.0 {
+                best = (validation, network.clone());
+                since_best = 0;
+            } else {
+                since_best += 1;
+                if since_best == options.patience {
+                    break;
+                }
+            }
+        }
+        best.1
+    }
+
+    /// Learns from one batch, and returns its mean loss.
+    fn step(
+        &mut self,
+        data: NetworkData<'_>,
+        options: &NetworkOptions,
+        adam: &mut Adam,
+        draw: &mut Draw,
+    ) -> f64 {
+        let rows = draw.batch();
+        // Each part draws from a source of its own, so that the parts of a batch
+        // can be computed at the same time.
+        let parts: Vec<(Vec<usize>, u64)> =
+            rows.chunks(PART).map(|part| (part.to_vec(), draw.random.next())).collect();
+        let scale = 1.0 / rows.len() as f32;
+        let gradients: Vec<(Vec<f32>, f64)> = parts
+            .into_par_iter()
+            .map(|(rows, seed)| {
+                let mut random = Random::new(seed, 0);
+                let bags = rows.iter().map(|&row| &data.bags[row]);
+                let packed = Packed::drawn(bags, options.sequences, options.token_dropout, &mut random);
+                let activations = Activations::of(&self.parameters, &packed);
+                let mut loss = 0.0;
+                let errors: Vec<f32> = activations
+                    .scores
+                    .iter()
+                    .zip(&rows)
+                    .map(|(&score, &row)| {
+                        let label = data.labels[row];
+                        loss += math::cross_entropy(score, label);
+                        (math::sigmoid(score) - f32::from(u8::from(label))) * scale
+                    })
+                    .collect();
+                (activations.gradients(&self.parameters, &packed, &errors), loss)
+            })
+            .collect();
+        let mut sum = vec![0.0_f32; self.parameters.values.len()];
+        let mut loss = 0.0;
+        for (gradient, part) in &gradients {
+            sum.iter_mut().zip(gradient).for_each(|(sum, value)| *sum += value);
+            loss += part;
+        }
+        adam.step(&mut self.parameters.values, &mut sum);
+        loss / rows.len() as f64
+    }
+
+    /// Judges bags, on all cores.
+    pub fn scores<'a>(&self, bags: impl Iterator<Item = &'a Bag>) -> Vec<NetworkScore> {
+        let bags: Vec<&Bag> = bags.collect();
+        bags.par_chunks(PART)
+            .flat_map_iter(|bags| {
+                let packed = Packed::whole(bags.iter().copied());
+                Activations::of(&self.parameters, &packed).said(&packed, bags.iter().copied())
+            })
+            .collect()
+    }
+
+    /// How large it is.
+    pub fn shape(&self) -> NetworkShape {
+        self.parameters.shape
+    }
+
+    /// The values of a part, row by row.
+    pub fn part(&self, part: Part) -> &[f32] {
+        self.parameters.part(part)
+    }
+
+    /// A network from the values of its parts, or nothing if one has another
+    /// length than the shape asks for, or a value that is not finite.
+    pub fn from_parts<'a>(shape: NetworkShape, values: impl Fn(Part) -> Option<&'a [f32]>) -> Option<Self> {
+        let mut all = Vec::new();
+        for part in Part::ALL {
+            let values = values(part)?;
+            if Some(values.len()) != part.length(&shape) || !values.iter().all(|value| value.is_finite()) {
+                return None;
+            }
+            all.extend_from_slice(values);
+        }
+        Some(Self { parameters: Parameters { shape, values: all } })
+    }
+}
+
+/// Draws batches of which half are of each class.
+struct Draw {
+    classes: [Vec<usize>; 2],
+    next: [usize; 2],
+    batch: usize,
+    random: Random,
+}
+
+impl Draw {
+    fn new(data: NetworkData<'_>, options: &NetworkOptions) -> Self {
+        let of = |class: bool| data.train.iter().copied().filter(|&row| data.labels[row] == class).collect();
+        let mut draw = Self {
+            classes: [of(false), of(true)],
+            next: [0; 2],
+            batch: options.batch,
+            random: Random::new(options.seed, 1),
+        };
+        (0..2).for_each(|class| draw.shuffle(class));
+        draw
+    }
+
+    fn shuffle(&mut self, class: usize) {
+        let rows = &mut self.classes[class];
+        for place in (1..rows.len()).rev() {
+            rows.swap(place, self.random.below(place + 1));
+        }
+        self.next[class] = 0;
+    }
+
+    /// The next rows. All of a class come before one comes again.
+    fn batch(&mut self) -> Vec<usize> {
+        let mut rows = Vec::with_capacity(self.batch);
+        for place in 0..self.batch {
+            let class = place % 2;
+            if self.next[class] == self.classes[class].len() {
+                self.shuffle(class);
+            }
+            if let Some(&row) = self.classes[class].get(self.next[class]) {
+                rows.push(row);
+                self.next[class] += 1;
+            }
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Sequences of different lengths as matrices without gaps.
+
+use std::ops::Range;
+
+use super::Bag;
+use crate::random::Random;
+
+/// Bags in the form that is computed with. Sequences are sorted, the longest
+/// first, and rows go by place in the sequence: those of all first items, those
+/// of all second items of the sequences that have one, and so on.
+#[derive(Debug, Default)]
+pub(super) struct Packed {
+    /// The tokens of all halves of items.
+    pub(super) tokens: Vec<u32>,
+    /// Which of them each half of each item has.
+    pub(super) halves: Vec<[Range<usize>; 2]>,
+    /// The item of each row.
+    pub(super) items: Vec<u32>,
+    /// The rows of each place in the sequences.
+    pub(super) places: Vec<Range<usize>>,
+    /// The last row of each sequence.
+    pub(super) last: Vec<usize>,
+    /// The sequences of each bag, in the order of the bag.
+    pub(super) bags: Vec<Vec<usize>>,
+    /// Sequences the bags have, with those that were not taken.
+    sequences: Vec<Vec<usize>>,
+}
+
+impl Packed {
+    /// All sequences of the bags.
+    pub(super) fn whole<'a>(bags: impl Iterator<Item = &'a Bag>) -> Self {
+        let all = |bag: &Bag| (0..bag.sequences.len()).collect();
+        Self::new(bags.map(|bag| (bag, all(bag))), |_| true)
+    }
+
+    /// At most so many sequences of each bag, without some tokens, at random.
+    pub(super) fn drawn<'a>(
+        bags: impl Iterator<Item = &'a Bag>,
+        sequences: usize,
+        dropout: f64,
+        random: &mut Random,
+    ) -> Self {
+        let chosen: Vec<(&Bag, Vec<usize>)> = bags
+            .map(|bag| (bag, random.choose(sequences.min(bag.sequences.len()), bag.sequences.len())))
+            .collect();
+        Self::new(chosen.into_iter(), |_| random.unit() >= dropout)
+    }
+
+    fn new<'a>(bags: impl Iterator<Item = (&'a Bag, Vec<usize>)>, mut keep: impl FnMut(u32) -> bool) -> Self {
+        let mut packed = Self::default();
+        // Sequences as the items of this pack, with their bag.
+        let mut sequences: Vec<(Vec<u32>, usize, usize)> = Vec::new();
+        for (number, (bag, chosen)) in bags.enumerate() {
+            let mut item_of: Vec<Option<u32>> = vec![None; bag.items.len()];
+            let mut taken = Vec::new();
+            for sequence in chosen {
+                let items: Vec<u32> = bag.sequences[sequence]
+                    .iter()
+                    .map(|&item| {
+                        *item_of[item as usize]
+                            .get_or_insert_with(|| packed.add(&bag.items[item as usize], &mut keep))
+                    })
+                    .collect();
+                if !items.is_empty() {
+                    taken.push(sequence);
+                    sequences.push((items, number, taken.len() - 1));
+                }
+            }
+            packed.bags.push(vec![0; taken.len()]);
+            packed.sequences.push(taken);
+        }
+        sequences.sort_by_key(|(items, ..)| std::cmp::Reverse(items.len()));
+        packed.last = vec![0; sequences.len()];
+        for place in 0..sequences.first().map_or(0, |(items, ..)| items.len()) {
+            let start = packed.items.len();
+            for (at, (items, ..)) in
+                sequences.iter().enumerate().take_while(|(_, (items, ..))| items.len() > place)
+            {
+                packed.last[at] = packed.items.len();
+                packed.items.push(items[place]);
+            }
+            packed.places.push(start..packed.items.len());
+        }
+        for (at, (_, bag, place)) in sequences.iter().enumerate() {
+            packed.bags[*bag][*place] = at;
+        }
+        packed
+    }
+
+    fn add(&mut self, halves: &[Vec<u32>; 2], keep: &mut impl FnMut(u32) -> bool) -> u32 {
+        let ranges = halves.each_ref().map(|tokens| {
+            let start = self.tokens.len();
+            self.tokens.extend(tokens.iter().copied().filter(|&token| keep(token)));
+            start..self.tokens.len()
+        });
+        self.halves.push(ranges);
+        u32::try_from(self.halves.len() - 1).expect("a part of a batch has few items")
+    }
+
+    /// Which sequence of its bag each of the taken ones is.
+    pub(super) fn taken(&self, bag: usize) -> &[usize] {
+        &self.sequences[bag]
+    }
+}
