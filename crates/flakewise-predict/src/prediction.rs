@@ -71,6 +71,15 @@ pub enum Reason {
         /// How much it adds, in log-odds.
         weight: f64,
     },
+    /// A value takes a path to an assertion whose lines speak for flakiness.
+    Path {
+        /// The values and calls on it, in order.
+        steps: Vec<String>,
+        /// Their lines in the file, rising.
+        lines: Vec<u32>,
+        /// How much the words on these lines add, in log-odds.
+        weight: f64,
+    },
     /// Tests of the same class or file are flaky.
     Siblings {
         /// How many are known to be.

@@ -1,8 +1,9 @@
 //! What speaks for a test being flaky.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use flakewise_learn::{SparseMatrix, SparseRow};
+use flakewise_paths::{Graph, Path, graph_of_source};
 use flakewise_source::{SourceTest, Token};
 
 use crate::blend::{Blend, Expert};
@@ -33,8 +34,45 @@ pub(crate) fn reasons(
     reasons.extend(look_alikes(blend, test, row, keys));
     let added = Added::of(blend, expert, test, row);
     reasons.extend(uses(test, hits, Category::guess(hits), &added));
+    reasons.extend(path(test, &line_weights(blend, expert, test, features)));
     reasons.extend(added.strongest_words());
     reasons
+}
+
+/// The path whose lines raise the risk most, if any does.
+fn path(test: &SourceTest, weights: &[(u32, f64)]) -> Option<Reason> {
+    let graph = graph_of_source(test);
+    let paths = graph.paths();
+    let (path, weight) = heaviest_path(&graph, &paths, weights).filter(|(_, weight)| *weight > 0.0)?;
+    let text = |node: &u32| graph.nodes[*node as usize].text.clone();
+    // A path of one step says no more than its line.
+    (path.nodes.len() > 1).then(|| Reason::Path {
+        steps: path.nodes.iter().map(text).collect(),
+        lines: path_lines(&graph, path).into_iter().collect(),
+        weight,
+    })
+}
+
+fn path_lines(graph: &Graph, path: &Path) -> BTreeSet<u32> {
+    path.nodes.iter().map(|node| graph.nodes[*node as usize].line).collect()
+}
+
+/// The path whose lines raise the risk most, with how much they do; of equals
+/// the longest. Weights are those of [`crate::Model::line_weights`].
+pub fn heaviest_path<'p>(
+    graph: &Graph,
+    paths: &'p [Path],
+    weights: &[(u32, f64)],
+) -> Option<(&'p Path, f64)> {
+    let weights: BTreeMap<u32, f64> = weights.iter().copied().collect();
+    let weighed = paths.iter().map(|path| {
+        let lines = path_lines(graph, path);
+        (path, lines.iter().filter_map(|line| weights.get(line)).sum::<f64>())
+    });
+    // Of several that are equal in all, the first.
+    weighed.rev().max_by(|(left, left_weight), (right, right_weight)| {
+        left_weight.total_cmp(right_weight).then(left.nodes.len().cmp(&right.nodes.len()))
+    })
 }
 
 /// How much the words on each line of a test add to its risk or take from it,

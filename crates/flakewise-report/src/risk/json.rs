@@ -144,6 +144,7 @@ enum ReasonSummary<'a> {
     LooksLike { test: &'a str, similarity: f64, lines: &'a [u32] },
     Uses { family: &'a str, text: &'a str, line: u32, weight: f64 },
     Word { text: &'a str, line: Option<u32>, weight: f64 },
+    Path { steps: &'a [String], lines: &'a [u32], weight: f64 },
     Siblings { flaky: u32, known: u32 },
 }
 
@@ -157,6 +158,7 @@ impl<'a> From<&'a RiskReason> for ReasonSummary<'a> {
                 Self::Uses { family, text, line: *line, weight: *weight }
             }
             RiskReason::Word { text, line, weight } => Self::Word { text, line: *line, weight: *weight },
+            RiskReason::Path { steps, lines, weight } => Self::Path { steps, lines, weight: *weight },
             RiskReason::Siblings { flaky, known } => Self::Siblings { flaky: *flaky, known: *known },
         }
     }

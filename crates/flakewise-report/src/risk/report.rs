@@ -146,6 +146,15 @@ pub enum RiskReason {
         /// How much it adds, in log-odds.
         weight: f64,
     },
+    /// A value takes a path to an assertion whose lines speak for flakiness.
+    Path {
+        /// The values and calls on it, in order.
+        steps: Vec<String>,
+        /// Their lines in the file, rising.
+        lines: Vec<u32>,
+        /// How much the words on these lines add, in log-odds.
+        weight: f64,
+    },
     /// Tests of the same class or file are flaky.
     Siblings {
         /// How many are known to be.
@@ -163,6 +172,7 @@ impl From<Reason> for RiskReason {
                 Self::Uses { family: family.to_owned(), text: text.to_owned(), line, weight }
             }
             Reason::Word { text, line, weight } => Self::Word { text, line, weight },
+            Reason::Path { steps, lines, weight } => Self::Path { steps, lines, weight },
             Reason::Siblings { flaky, known } => Self::Siblings { flaky, known },
         }
     }

@@ -20,11 +20,7 @@ pub(super) fn percent(value: f64) -> String {
 pub(super) fn reason(reason: &RiskReason) -> String {
     match reason {
         RiskReason::LooksLike { test, similarity, lines } => {
-            let shared = match lines.len() {
-                0 => String::new(),
-                1 => format!(": line {}", lines[0]),
-                _ => format!(": lines {}", line_list(lines)),
-            };
+            let shared = if lines.is_empty() { String::new() } else { format!(": {}", on_lines(lines)) };
             format!("looks like `{}`, which is flaky (similarity {similarity:.2}){shared}", name(test))
         }
         RiskReason::Uses { text, line, .. } => format!("line {line}: {}", name(text)),
@@ -34,11 +30,36 @@ pub(super) fn reason(reason: &RiskReason) -> String {
         RiskReason::Word { text, line: None, .. } => {
             format!("around it, `{}` is a word of flaky tests", name(text))
         }
+        RiskReason::Path { steps, lines, .. } => format!("{}: {}", on_lines(lines), path(steps)),
         RiskReason::Siblings { flaky, known } => {
             let flaky = plural(u64::from(*flaky), "is flaky", "are flaky");
             format!("of {} around it, {flaky}", count(u64::from(*known), "known test"))
         }
     }
+}
+
+/// Characters of a step of a path.
+const STEP: usize = 40;
+
+/// `0` flows through `port`, `url` to `assertEquals`; in the middle of a long path
+/// steps are left out.
+fn path(steps: &[String]) -> String {
+    let shown = |step: &String| format!("`{}`", cut(clean(step), STEP));
+    let [first, through @ .., last] = steps else { return steps.iter().map(shown).collect() };
+    let (first, last) = (shown(first), shown(last));
+    let through: Vec<String> = match through {
+        [] => return format!("{first} flows to {last}"),
+        [next, .., before] if through.len() > STEPS => vec![shown(next), "…".to_owned(), shown(before)],
+        _ => through.iter().map(shown).collect(),
+    };
+    format!("{first} flows through {} to {last}", through.join(", "))
+}
+
+/// Of more steps between the ends, only the first and the last are shown.
+const STEPS: usize = 3;
+
+fn on_lines(lines: &[u32]) -> String {
+    format!("{} {}", if lines.len() == 1 { "line" } else { "lines" }, line_list(lines))
 }
 
 /// `3-5, 9`, cut where it would be long.

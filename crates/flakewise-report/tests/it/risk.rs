@@ -57,6 +57,16 @@ fn waiting() -> Risk {
                 line: 14,
                 weight: 1.25,
             },
+            RiskReason::Path {
+                steps: ["500", "Thread.sleep(500)", "assertTrue"].map(str::to_owned).to_vec(),
+                lines: vec![14, 16],
+                weight: 1.5,
+            },
+            RiskReason::Path {
+                steps: ["0", "port", "url", "client", "answer", "assertEquals"].map(str::to_owned).to_vec(),
+                lines: vec![12],
+                weight: 0.25,
+            },
             RiskReason::Word { text: "latch".into(), line: Some(15), weight: 0.5 },
             RiskReason::Siblings { flaky: 2, known: 5 },
             RiskReason::Word { text: "executor".into(), line: None, weight: 0.25 },

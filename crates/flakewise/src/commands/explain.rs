@@ -1,11 +1,11 @@
 //! `flakewise explain`: what speaks for and against a test being flaky.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
 
 use flakewise_paths::{
     Callee, Graph, Index, NodeId, Path, Scope, graph_dot, graph_of_test, graph_svg, parse_files,
 };
+use flakewise_predict::heaviest_path;
 use flakewise_report::{Explanation, PathStep, WeighedLine, explain_text};
 use flakewise_source::{Language, Package, SourceFile, SourceTest, list_files, load_file, read_packaged};
 use rayon::prelude::*;
@@ -42,10 +42,10 @@ pub(crate) fn explain(arguments: &ExplainArguments, printer: &Printer) -> Result
     let loaded = LoadedModel::find(arguments.model.as_deref(), root)?;
     let project = project(arguments.project.as_deref());
     let risk = judge_file(file, &loaded, &project).swap_remove(at);
-    let weights: BTreeMap<u32, f64> = loaded.model.line_weights(&project, test).into_iter().collect();
+    let weights = loaded.model.line_weights(&project, test);
     let graph = graph(root, file, test, printer);
     let paths = graph.paths();
-    let heaviest = heaviest(&graph, &paths, &weights);
+    let heaviest = heaviest_path(&graph, &paths, &weights).map(|(path, _)| path);
     let explanation = Explanation {
         raising: weighed(test, &weights, 1.0),
         lowering: weighed(test, &weights, -1.0),
@@ -116,31 +116,10 @@ fn graph(root: &FilePath, file: &SourceFile, test: &SourceTest, printer: &Printe
     graph_of_test(own, &scope, &test.id.name(), test.line, &resolver)
 }
 
-/// The path whose lines raise the risk most; of equals the longest.
-fn heaviest<'p>(graph: &Graph, paths: &'p [Path], weights: &BTreeMap<u32, f64>) -> Option<&'p Path> {
-    let weight = |path: &Path| {
-        let lines: BTreeSet<u32> = path.nodes.iter().map(|node| graph.nodes[*node as usize].line).collect();
-        lines.iter().filter_map(|line| weights.get(line)).sum::<f64>()
-    };
-    let key = |path: &&Path| (weight(path), path.nodes.len());
-    let mut best: Option<&Path> = None;
-    for path in paths {
-        let better = best.is_none_or(|best| {
-            let ((new, nodes), (old, most)) = (key(&path), key(&best));
-            new.total_cmp(&old).then(nodes.cmp(&most)).is_gt()
-        });
-        best = if better { Some(path) } else { best };
-    }
-    best
-}
-
 /// The lines that weigh most in one direction.
-fn weighed(test: &SourceTest, weights: &BTreeMap<u32, f64>, sign: f64) -> Vec<WeighedLine> {
-    let mut lines: Vec<(u32, f64)> = weights
-        .iter()
-        .map(|(line, weight)| (*line, *weight))
-        .filter(|(_, weight)| weight * sign >= LEAST_WEIGHT)
-        .collect();
+fn weighed(test: &SourceTest, weights: &[(u32, f64)], sign: f64) -> Vec<WeighedLine> {
+    let mut lines: Vec<(u32, f64)> =
+        weights.iter().copied().filter(|(_, weight)| weight * sign >= LEAST_WEIGHT).collect();
     lines.sort_by(|left, right| (right.1 * sign).total_cmp(&(left.1 * sign)).then(left.0.cmp(&right.0)));
     lines.truncate(LINES);
     let text = |line: u32| {

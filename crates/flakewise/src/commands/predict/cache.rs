@@ -22,13 +22,16 @@ const MOST_BYTES: usize = 64 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key([u8; 32]);
 
+/// Raised when answers change and neither the model nor our version does.
+const ANSWERS: u8 = 2;
+
 /// Makes keys for one model and project.
 pub(super) struct Keys(blake3::Hasher);
 
 impl Keys {
     pub(super) fn new(model: &[u8; 32], project: &str, explain_from: f64) -> Self {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(env!("CARGO_PKG_VERSION").as_bytes()).update(b"\0");
+        hasher.update(env!("CARGO_PKG_VERSION").as_bytes()).update(b"\0").update(&[ANSWERS]);
         hasher.update(model).update(&explain_from.to_bits().to_le_bytes());
         hasher.update(&(project.len() as u64).to_le_bytes()).update(project.as_bytes());
         Self(hasher)

@@ -137,6 +137,7 @@ enum ReasonRecord {
     LooksLike(String, Bits, Vec<u32>),
     Uses(String, String, u32, Bits),
     Word(String, Option<u32>, Bits),
+    Path(Vec<String>, Vec<u32>, Bits),
     Siblings(u32, u32),
 }
 
@@ -193,6 +194,7 @@ impl From<&RiskReason> for ReasonRecord {
             }
             RiskReason::Uses { family, text, line, weight } => Self::Uses(family, text, line, weight.into()),
             RiskReason::Word { text, line, weight } => Self::Word(text, line, weight.into()),
+            RiskReason::Path { steps, lines, weight } => Self::Path(steps, lines, weight.into()),
             RiskReason::Siblings { flaky, known } => Self::Siblings(flaky, known),
         }
     }
@@ -208,6 +210,7 @@ impl ReasonRecord {
                 RiskReason::Uses { family, text, line, weight: weight.number()? }
             }
             Self::Word(text, line, weight) => RiskReason::Word { text, line, weight: weight.number()? },
+            Self::Path(steps, lines, weight) => RiskReason::Path { steps, lines, weight: weight.number()? },
             Self::Siblings(flaky, known) => RiskReason::Siblings { flaky, known },
         })
     }
@@ -233,6 +236,7 @@ pub(super) mod tests {
                 RiskReason::LooksLike { test: "é\n".into(), similarity: 0.7, lines: vec![4, 5] },
                 RiskReason::Uses { family: "sleep".into(), text: "waits".into(), line: 4, weight: -0.0 },
                 RiskReason::Word { text: "now".into(), line: None, weight: 0.3 },
+                RiskReason::Path { steps: vec!["\n".into()], lines: vec![4, 6], weight: 0.1 },
                 RiskReason::Siblings { flaky: 1, known: 2 },
             ],
         };
