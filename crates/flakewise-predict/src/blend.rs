@@ -244,11 +244,7 @@ impl Blend {
     /// The expert for a test, or the one for tests a little less familiar, or
     /// whichever there is.
     pub(crate) fn expert_for(&self, keys: &Keys) -> Option<usize> {
-        let familiarity = self.base.past.familiarity(keys);
-        let known = self.experts.iter().map(|expert| expert.familiarity).enumerate();
-        let below =
-            known.clone().filter(|(_, expert)| *expert <= familiarity).max_by_key(|(_, expert)| *expert);
-        below.or_else(|| known.min_by_key(|(_, expert)| *expert)).map(|(place, _)| place)
+        self.base.past.familiarity(keys).nearest(self.experts.iter().map(|expert| expert.familiarity))
     }
 }
 
@@ -452,7 +448,8 @@ impl ClassNumbers {
     }
 }
 
-fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>> {
+/// Folds that keep groups together, if there are enough of both kinds.
+pub(crate) fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option<Vec<Fold>> {
     let groups_of = |wanted: bool| {
         let mut of: Vec<u64> = groups
             .iter()

@@ -9,10 +9,12 @@ use flakewise_learn::{Booster, LinearModel, Node, Platt, Tree};
 use crate::Familiarity;
 use crate::blend::{Base, Blend, Columns, Expert, Speech};
 use crate::codec::{Damage, Reader, Writer};
-use crate::model::{Expectation, ModelCard, ModelError};
+use crate::flast_judge::FlastJudge;
+use crate::model::{Expectation, Judge, ModelCard, ModelError};
 use crate::neighbours::Neighbours;
 use crate::odds::WordOdds;
 use crate::past::Past;
+use crate::path_judge::PathJudge;
 use crate::surroundings::FeatureGroups;
 use crate::words::{TextSpace, Vocabulary};
 
@@ -22,6 +24,8 @@ const FORMAT: u32 = 2;
 /// Without the groups of surroundings. It is still written where a model has
 /// none, so that older versions read it.
 const FORMAT_WITHOUT_GROUPS: u32 = 1;
+/// Of a model of FLAST.
+const FORMAT_FLAST: u32 = 3;
 const CHECKSUM: usize = 32;
 
 pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
@@ -46,30 +50,59 @@ pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     for expert in &blend.experts {
         write_expert(expert, &mut writer);
     }
-    let data = writer.finish();
+    seal(format, &writer.finish())
+}
+
+/// A model of FLAST as a file.
+pub(crate) fn write_flast(card: &ModelCard, flast: &FlastJudge) -> Vec<u8> {
+    let mut writer = Writer::default();
+    write_card(card, &mut writer);
+    flast.write(&mut writer);
+    seal(FORMAT_FLAST, &writer.finish())
+}
+
+/// Puts magic, format and checksum in front of data.
+fn seal(format: u32, data: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MAGIC.len() + 4 + CHECKSUM + data.len());
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&format.to_le_bytes());
-    bytes.extend_from_slice(blake3::hash(&data).as_bytes());
-    bytes.extend_from_slice(&data);
+    bytes.extend_from_slice(blake3::hash(data).as_bytes());
+    bytes.extend_from_slice(data);
     bytes
 }
 
 /// The card, the predictor, and the checksum of both.
-pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Blend, [u8; CHECKSUM]), ModelError> {
-    let rest = bytes.strip_prefix(MAGIC).ok_or(ModelError::NotAModel)?;
+pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Judge, [u8; CHECKSUM]), ModelError> {
+    let Some(rest) = bytes.strip_prefix(MAGIC) else {
+        let (card, paths) = PathJudge::read(bytes)?;
+        return Ok((card, Judge::Paths(Box::new(paths)), *blake3::hash(bytes).as_bytes()));
+    };
     let (format, rest) = rest.split_first_chunk::<4>().ok_or(ModelError::Damaged("it ends too early"))?;
     let found = u32::from_le_bytes(*format);
-    if ![FORMAT_WITHOUT_GROUPS, FORMAT].contains(&found) {
-        return Err(ModelError::Newer { found, known: FORMAT });
+    if ![FORMAT_WITHOUT_GROUPS, FORMAT, FORMAT_FLAST].contains(&found) {
+        return Err(ModelError::Newer { found, known: FORMAT_FLAST });
     }
     let (checksum, data) =
         rest.split_first_chunk::<CHECKSUM>().ok_or(ModelError::Damaged("it ends too early"))?;
     if blake3::hash(data).as_bytes() != checksum {
         return Err(ModelError::Damaged("its checksum is wrong"));
     }
-    let (card, blend) = read_data(data, found).map_err(ModelError::Damaged)?;
-    Ok((card, blend, *checksum))
+    let (card, judge) = if found == FORMAT_FLAST {
+        let (card, flast) = read_flast(data).map_err(ModelError::Damaged)?;
+        (card, Judge::Flast(Box::new(flast)))
+    } else {
+        let (card, blend) = read_data(data, found).map_err(ModelError::Damaged)?;
+        (card, Judge::Blend(Box::new(blend)))
+    };
+    Ok((card, judge, *checksum))
+}
+
+fn read_flast(data: &[u8]) -> Result<(ModelCard, FlastJudge), Damage> {
+    let mut reader = Reader::new(data);
+    let card = read_card(&mut reader)?;
+    let flast = FlastJudge::read(&mut reader)?;
+    reader.end()?;
+    Ok((card, flast))
 }
 
 fn read_data(data: &[u8], format: u32) -> Result<(ModelCard, Blend), Damage> {
@@ -95,7 +128,7 @@ fn read_data(data: &[u8], format: u32) -> Result<(ModelCard, Blend), Damage> {
     Ok((card, Blend { base, columns, experts: experts? }))
 }
 
-fn write_card(card: &ModelCard, writer: &mut Writer) {
+pub(crate) fn write_card(card: &ModelCard, writer: &mut Writer) {
     writer.text(&card.trained_on);
     for number in [card.tests, card.flaky, card.projects] {
         writer.number(number);
@@ -109,7 +142,7 @@ fn write_card(card: &ModelCard, writer: &mut Writer) {
     }
 }
 
-fn read_card(reader: &mut Reader<'_>) -> Result<ModelCard, Damage> {
+pub(crate) fn read_card(reader: &mut Reader<'_>) -> Result<ModelCard, Damage> {
     let mut card = ModelCard {
         trained_on: reader.text()?,
         tests: reader.number()?,
@@ -199,7 +232,7 @@ fn read_tree(reader: &mut Reader<'_>, columns: usize) -> Result<Tree, Damage> {
     Tree::from_nodes(columns, nodes, covers, values).map_err(|_| "a tree does not hold together")
 }
 
-fn familiarity_number(familiarity: Familiarity) -> u8 {
+pub(crate) fn familiarity_number(familiarity: Familiarity) -> u8 {
     match familiarity {
         Familiarity::NewProject => 0,
         Familiarity::KnownProject => 1,
@@ -207,7 +240,7 @@ fn familiarity_number(familiarity: Familiarity) -> u8 {
     }
 }
 
-fn read_familiarity(reader: &mut Reader<'_>) -> Result<Familiarity, Damage> {
+pub(crate) fn read_familiarity(reader: &mut Reader<'_>) -> Result<Familiarity, Damage> {
     match reader.byte()? {
         0 => Ok(Familiarity::NewProject),
         1 => Ok(Familiarity::KnownProject),

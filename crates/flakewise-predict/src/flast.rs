@@ -77,11 +77,17 @@ impl Flast {
     /// Learns from sources of which is known whether they are flaky.
     pub fn train(sources: &[&str], labels: &[bool], options: FlastOptions) -> Self {
         assert_eq!(sources.len(), labels.len(), "a label for each source");
+        let (columns, counts) = Self::count(sources, options.tokens);
+        Self::new(columns, &counts, labels.to_vec(), options)
+    }
+
+    /// The words of sources as columns, and how often each source has them.
+    pub(crate) fn count(sources: &[&str], tokens: FlastTokens) -> (HashMap<Box<str>, u32>, SparseMatrix) {
         let mut columns: HashMap<Box<str>, u32> = HashMap::new();
         // One list for all rows: they are many and most are short.
         let (mut met, mut ends) = (Vec::new(), Vec::with_capacity(sources.len()));
         for source in sources {
-            words(source, options.tokens, |word| {
+            words(source, tokens, |word| {
                 let next = u32::try_from(columns.len()).expect("there are fewer words");
                 met.push(*columns.entry_ref(word).or_insert(next));
             });
@@ -93,10 +99,20 @@ impl Flast {
             counts.push(count(&mut met[start..end]));
             start = end;
         }
-        let dimensions = johnson_lindenstrauss_dimension(sources.len().max(2), options.epsilon);
+        (columns, counts)
+    }
+
+    /// From counted sources.
+    pub(crate) fn new(
+        columns: HashMap<Box<str>, u32>,
+        counts: &SparseMatrix,
+        labels: Vec<bool>,
+        options: FlastOptions,
+    ) -> Self {
+        let dimensions = johnson_lindenstrauss_dimension(labels.len().max(2), options.epsilon);
         let projection = Projection::new(columns.len(), dimensions, options.seed);
-        let index = ProjectedIndex::new(&counts, projection);
-        Self { options, columns, index, labels: labels.to_vec(), categories: Vec::new() }
+        let index = ProjectedIndex::new(counts, projection);
+        Self { options, columns, index, labels, categories: Vec::new() }
     }
 
     /// Says of which kind each of the sources learnt from is.
@@ -109,6 +125,12 @@ impl Flast {
 
     /// What the neighbours of a source say.
     pub fn predict(&self, source: &str) -> FlastPrediction {
+        self.predict_without(source, None)
+    }
+
+    /// What the neighbours of a source say that is itself among those learnt
+    /// from: it does not speak for itself.
+    pub(crate) fn predict_without(&self, source: &str, own: Option<usize>) -> FlastPrediction {
         let mut row = Vec::new();
         // Words that were never seen say nothing.
         words(source, self.options.tokens, |word| row.extend(self.columns.get(word)));
@@ -116,8 +138,10 @@ impl Flast {
         counts.push(count(&mut row));
         let neighbours: Vec<FlastNeighbour> = self
             .index
-            .nearest(counts.row(0), self.options.neighbours)
+            .nearest(counts.row(0), self.options.neighbours + usize::from(own.is_some()))
             .into_iter()
+            .filter(|near| own != Some(near.row as usize))
+            .take(self.options.neighbours)
             .map(|near| FlastNeighbour {
                 example: near.row as usize,
                 distance: (1.0 - f64::from(near.similarity)).max(0.0),

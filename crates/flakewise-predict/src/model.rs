@@ -5,9 +5,12 @@ use flakewise_source::SourceTest;
 use rayon::prelude::*;
 
 use crate::blend::{Blend, BlendOptions, HeldOut, Row};
-use crate::families::hits;
+use crate::families::{FamilyHit, hits};
 use crate::features::Features;
+use crate::flast_judge::FlastJudge;
 use crate::past::{Keys, Past};
+use crate::path_judge::PathJudge;
+use crate::path_model::Embeddings;
 use crate::reasons::{line_weights, reasons};
 use crate::{Category, CategoryGuess, Example, Familiarity, FeatureGroups, Prediction, file};
 
@@ -15,8 +18,40 @@ use crate::{Category, CategoryGuess, Example, Familiarity, FeatureGroups, Predic
 #[derive(Clone, Debug)]
 pub struct Model {
     card: ModelCard,
-    blend: Blend,
+    judge: Judge,
     checksum: [u8; 32],
+}
+
+/// What judges tests.
+#[derive(Clone, Debug)]
+pub(crate) enum Judge {
+    Blend(Box<Blend>),
+    Flast(Box<FlastJudge>),
+    Paths(Box<PathJudge>),
+}
+
+/// A technique that a model uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModelKind {
+    /// Words, neighbours and counts in boosted trees: the best of them.
+    #[default]
+    Blend,
+    /// FLAST: the known tests that look alike.
+    Flast,
+    /// PEELER's: a network over the paths of values to assertions, for Java
+    /// and Python.
+    Paths,
+}
+
+impl ModelKind {
+    /// The name people choose it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blend => "blend",
+            Self::Flast => "flast",
+            Self::Paths => "paths",
+        }
+    }
 }
 
 /// What a model says about itself.
@@ -57,6 +92,10 @@ pub struct TrainOptions {
     pub familiarities: Vec<Familiarity>,
     /// The surroundings it looks at; none where tests come without them.
     pub groups: FeatureGroups,
+    /// The technique.
+    pub kind: ModelKind,
+    /// Embeddings that the network over paths begins with.
+    pub embeddings: Option<Embeddings>,
     /// For everything random.
     pub seed: u64,
 }
@@ -64,7 +103,14 @@ pub struct TrainOptions {
 impl Default for TrainOptions {
     fn default() -> Self {
         let familiarities = vec![Familiarity::NewProject, Familiarity::KnownProject, Familiarity::KnownClass];
-        Self { trained_on: String::new(), familiarities, groups: FeatureGroups::NONE, seed: 0 }
+        Self {
+            trained_on: String::new(),
+            familiarities,
+            groups: FeatureGroups::NONE,
+            kind: ModelKind::Blend,
+            embeddings: None,
+            seed: 0,
+        }
     }
 }
 
@@ -115,16 +161,25 @@ impl Model {
                 weight: 1.0,
             })
             .collect();
-        Self::learn(&rows, options)
+        match options.kind {
+            ModelKind::Blend => Self::learn(&rows, options),
+            ModelKind::Flast => {
+                let (flast, held_out) = FlastJudge::train(examples, &rows, options);
+                let card = card(&rows, &held_out, options)?;
+                Self::from_bytes(&file::write_flast(&card, &flast))
+            }
+            ModelKind::Paths => {
+                let trained = PathJudge::train(examples, &rows, options);
+                let card = card(&rows, trained.as_ref().map_or(&[], |(_, held_out)| held_out), options)?;
+                let (paths, _) = trained.ok_or(too_few(&rows))?;
+                Self::from_bytes(&paths.write(&card))
+            }
+        }
     }
 
     /// Learns from tests that have been read.
     pub fn learn(rows: &[Row<'_>], options: &TrainOptions) -> Result<Self, ModelError> {
-        let flaky = rows.iter().filter(|row| row.flaky).count();
-        let too_few = ModelError::TooFewExamples { flaky, other: rows.len() - flaky };
-        if flaky == 0 || flaky == rows.len() {
-            return Err(too_few);
-        }
+        card(rows, &[], options)?;
         let (mut blend, held_out) = Blend::train(
             &sample(rows),
             &BlendOptions {
@@ -135,20 +190,10 @@ impl Model {
         );
         blend.base.past = Past::count(rows.iter().map(|row| (row.keys, row.flaky)));
         if blend.experts.is_empty() {
-            return Err(too_few);
+            return Err(too_few(rows));
         }
-        let mut projects: Vec<u64> = rows.iter().map(|row| row.keys.project).collect();
-        projects.sort_unstable();
-        projects.dedup();
-        let card = ModelCard {
-            trained_on: options.trained_on.clone(),
-            tests: rows.len() as u64,
-            flaky: flaky as u64,
-            projects: projects.len() as u64,
-            expectations: expectations(&held_out),
-        };
         // A model file rounds numbers: what is used is always what was read.
-        Self::from_bytes(&file::write(&card, &blend))
+        Self::from_bytes(&file::write(&card(rows, &held_out, options)?, &blend))
     }
 
     /// The model that ships with the binary, trained across projects.
@@ -158,18 +203,31 @@ impl Model {
 
     /// Reads a model file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
-        let (card, blend, checksum) = file::read(bytes)?;
-        Ok(Self { card, blend, checksum })
+        let (card, judge, checksum) = file::read(bytes)?;
+        Ok(Self { card, judge, checksum })
     }
 
     /// The model file: small, versioned and checksummed.
     pub fn to_bytes(&self) -> Vec<u8> {
-        file::write(&self.card, &self.blend)
+        match &self.judge {
+            Judge::Blend(blend) => file::write(&self.card, blend),
+            Judge::Flast(flast) => file::write_flast(&self.card, flast),
+            Judge::Paths(paths) => paths.write(&self.card),
+        }
     }
 
     /// Tells models apart: two with one checksum say the same of every test.
     pub fn checksum(&self) -> [u8; 32] {
         self.checksum
+    }
+
+    /// The technique it uses.
+    pub fn kind(&self) -> ModelKind {
+        match &self.judge {
+            Judge::Blend(_) => ModelKind::Blend,
+            Judge::Flast(_) => ModelKind::Flast,
+            Judge::Paths(_) => ModelKind::Paths,
+        }
     }
 
     /// What it says about itself.
@@ -186,24 +244,26 @@ impl Model {
             .zip(&features)
             .map(|(test, features)| (features, Keys::new(project, &test.id, features)))
             .collect();
-        let judgements = self.blend.judge(&pairs);
+        let blend = match &self.judge {
+            Judge::Blend(blend) => blend,
+            Judge::Flast(flast) => return flast.predict(tests, &pairs, explain_from),
+            Judge::Paths(paths) => return paths.predict(tests, &pairs, explain_from),
+        };
+        let judgements = blend.judge(&pairs);
         (0..tests.len())
             .into_par_iter()
             .map(|place| {
                 let (features, keys) = &pairs[place];
                 let judgement = judgements[place];
-                let expert = self.blend.expert_for(keys).filter(|_| judgement.risk >= explain_from);
+                let expert = blend.expert_for(keys).filter(|_| judgement.risk >= explain_from);
                 let hits = hits(&tests[place].body);
                 let reasons = expert.map(|expert| {
-                    reasons(&self.blend, &self.blend.experts[expert], &tests[place], features, keys, &hits)
+                    reasons(blend, &blend.experts[expert], &tests[place], features, keys, &hits)
                 });
                 Prediction {
                     risk: Probability::clamped(judgement.risk),
-                    familiarity: self.blend.base.past.familiarity(keys),
-                    category: Category::guess(&hits).map(|category| CategoryGuess {
-                        category,
-                        probability: Probability::clamped(RULE_ACCURACY),
-                    }),
+                    familiarity: blend.base.past.familiarity(keys),
+                    category: category_guess(&hits),
                     reasons: reasons.unwrap_or_default(),
                 }
             })
@@ -214,11 +274,42 @@ impl Model {
     /// against it if negative: log-odds of the linear part of the model, by
     /// line of the file. Lines without words it knows are left out.
     pub fn line_weights(&self, project: &str, test: &SourceTest) -> Vec<(u32, f64)> {
+        // The others have no linear part.
+        let Judge::Blend(blend) = &self.judge else { return Vec::new() };
         let features = Features::of(test);
         let keys = Keys::new(project, &test.id, &features);
-        let expert = self.blend.expert_for(&keys).map(|expert| &self.blend.experts[expert]);
-        expert.map(|expert| line_weights(&self.blend, expert, test, &features)).unwrap_or_default()
+        let expert = blend.expert_for(&keys).map(|expert| &blend.experts[expert]);
+        expert.map(|expert| line_weights(blend, expert, test, &features)).unwrap_or_default()
     }
+}
+
+/// The kind of flakiness that the interfaces a test uses speak for.
+pub(crate) fn category_guess(hits: &[FamilyHit]) -> Option<CategoryGuess> {
+    let probability = Probability::clamped(RULE_ACCURACY);
+    Category::guess(hits).map(|category| CategoryGuess { category, probability })
+}
+
+fn too_few(rows: &[Row<'_>]) -> ModelError {
+    let flaky = rows.iter().filter(|row| row.flaky).count();
+    ModelError::TooFewExamples { flaky, other: rows.len() - flaky }
+}
+
+/// What a model says about itself, if there are tests of both kinds.
+fn card(rows: &[Row<'_>], held_out: &[HeldOut], options: &TrainOptions) -> Result<ModelCard, ModelError> {
+    let flaky = rows.iter().filter(|row| row.flaky).count();
+    if flaky == 0 || flaky == rows.len() {
+        return Err(too_few(rows));
+    }
+    let mut projects: Vec<u64> = rows.iter().map(|row| row.keys.project).collect();
+    projects.sort_unstable();
+    projects.dedup();
+    Ok(ModelCard {
+        trained_on: options.trained_on.clone(),
+        tests: rows.len() as u64,
+        flaky: flaky as u64,
+        projects: projects.len() as u64,
+        expectations: expectations(held_out),
+    })
 }
 
 /// So many tests that are not flaky are learnt from at most: more cost time and

@@ -117,6 +117,11 @@ impl PathModel {
         Some((Self { words, tokens, network, calibration }, held_out))
     }
 
+    /// The calibrated log-odds at a score.
+    pub(crate) fn odds(&self, score: f64) -> f64 {
+        self.calibration.slope * score + self.calibration.intercept
+    }
+
     /// Judges tests.
     pub fn judge<'a>(&self, tests: impl Iterator<Item = &'a PathWords>) -> Vec<PathJudgement> {
         let bags: Vec<Bag> = tests.map(|words| bag(&self.tokens, words)).collect();
@@ -131,6 +136,11 @@ impl PathModel {
 
     /// The model file.
     pub fn to_bytes(&self) -> Vec<u8> {
+        self.write(&[])
+    }
+
+    /// The model file, with something of ours in it.
+    pub(crate) fn write(&self, about: &[u8]) -> Vec<u8> {
         let shape = self.network.shape();
         let single =
             |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
@@ -145,15 +155,21 @@ impl PathModel {
         let Platt { slope, intercept } = self.calibration;
         let calibration = [slope, intercept].iter().flat_map(|value| value.to_le_bytes()).collect();
         data.push((CALIBRATION, Dtype::F64, vec![2], calibration));
+        data.push((ABOUT, Dtype::U8, vec![about.len()], about.to_vec()));
         let views = data.iter().map(|(name, dtype, size, bytes)| {
             (*name, TensorView::new(*dtype, size.clone(), bytes).expect("each part has the size it says"))
         });
-        let about = HashMap::from([("format".to_owned(), FORMAT.to_owned())]);
-        safetensors::serialize(views, Some(about)).expect("names differ and sizes are right")
+        let format = HashMap::from([("format".to_owned(), FORMAT.to_owned())]);
+        safetensors::serialize(views, Some(format)).expect("names differ and sizes are right")
     }
 
     /// Reads a model file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
+        Self::open(bytes).map(|(model, _)| model)
+    }
+
+    /// A model, and what of ours is in its file.
+    pub(crate) fn open(bytes: &[u8]) -> Result<(Self, Vec<u8>), ModelError> {
         let (_, about) = SafeTensors::read_metadata(bytes).map_err(|_| ModelError::NotAModel)?;
         let format = about.metadata().as_ref().and_then(|about| about.get("format"));
         if format.map(String::as_str) != Some(FORMAT) {
@@ -162,7 +178,7 @@ impl PathModel {
         Self::read(bytes).map_err(ModelError::Damaged)
     }
 
-    fn read(bytes: &[u8]) -> Result<Self, Damage> {
+    fn read(bytes: &[u8]) -> Result<(Self, Vec<u8>), Damage> {
         let tensors = SafeTensors::deserialize(bytes).map_err(|_| "its tensors do not fit together")?;
         let tensor = |name: &str, dtype: Dtype| {
             let tensor = tensors.tensor(name).ok().filter(|tensor| tensor.dtype() == dtype);
@@ -201,13 +217,16 @@ impl PathModel {
         let network = Network::from_parts(shape, values).filter(|_| sizes_are_right);
         let network = network.ok_or("its tensors do not fit together")?;
         let calibration = Platt { slope, intercept };
-        Ok(Self { tokens: numbered(&words), words, network, calibration })
+        let about = tensor(ABOUT, Dtype::U8)?.data().to_vec();
+        Ok((Self { tokens: numbered(&words), words, network, calibration }, about))
     }
 }
 
 const FORMAT: &str = "flakewise path network 1";
 const WORDS: &str = "words";
 const CALIBRATION: &str = "calibration";
+/// Bytes of ours.
+const ABOUT: &str = "flakewise";
 
 fn wide(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
     bytes.chunks_exact(8).map(|bytes| bytes.try_into().expect("they are eight"))

@@ -29,6 +29,16 @@ pub enum Familiarity {
     KnownClass,
 }
 
+impl Familiarity {
+    /// Which of several answers suits a test of this familiarity: the one for
+    /// tests that are as familiar, or a little less, or whichever there is.
+    pub(crate) fn nearest(self, known: impl Iterator<Item = Self> + Clone) -> Option<usize> {
+        let known = known.enumerate();
+        let below = known.clone().filter(|(_, other)| *other <= self).max_by_key(|(_, other)| *other);
+        below.or_else(|| known.min_by_key(|(_, other)| *other)).map(|(place, _)| place)
+    }
+}
+
 /// A kind of flakiness with its chance, given that the test is flaky.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CategoryGuess {
@@ -77,7 +87,7 @@ pub enum Reason {
         steps: Vec<String>,
         /// Their lines in the file, rising.
         lines: Vec<u32>,
-        /// How much the words on these lines add, in log-odds.
+        /// How much it adds, in log-odds.
         weight: f64,
     },
     /// Tests of the same class or file are flaky.

@@ -9,13 +9,13 @@ use flakewise_source::{SourceTest, Token};
 use crate::blend::{Blend, Expert};
 use crate::families::{FamilyHit, families};
 use crate::features::{Features, Place, each_word, line_hash};
-use crate::past::Keys;
+use crate::past::{Keys, Past};
 use crate::{Category, Reason};
 
 /// A test that is less alike is no example.
-const LEAST_SIMILARITY: f32 = 0.5;
+pub(crate) const LEAST_SIMILARITY: f32 = 0.5;
 /// So many of each kind of reason are given.
-const MOST: usize = 3;
+pub(crate) const MOST: usize = 3;
 
 /// The reasons, strongest kind first.
 pub(crate) fn reasons(
@@ -30,7 +30,7 @@ pub(crate) fn reasons(
     text.push(blend.base.space.row(features));
     let row = text.row(0);
     let mut reasons = Vec::new();
-    reasons.extend(siblings(blend, keys));
+    reasons.extend(siblings(&blend.base.past, keys));
     reasons.extend(look_alikes(blend, test, row, keys));
     let added = Added::of(blend, expert, test, row);
     reasons.extend(uses(test, hits, Category::guess(hits), &added));
@@ -44,11 +44,15 @@ fn path(test: &SourceTest, weights: &[(u32, f64)]) -> Option<Reason> {
     let graph = graph_of_source(test);
     let paths = graph.paths();
     let (path, weight) = heaviest_path(&graph, &paths, weights).filter(|(_, weight)| *weight > 0.0)?;
+    path_reason(&graph, path, weight)
+}
+
+/// A path as a reason. One of a single step says no more than its line.
+pub(crate) fn path_reason(graph: &Graph, path: &Path, weight: f64) -> Option<Reason> {
     let text = |node: &u32| graph.nodes[*node as usize].text.clone();
-    // A path of one step says no more than its line.
     (path.nodes.len() > 1).then(|| Reason::Path {
         steps: path.nodes.iter().map(text).collect(),
-        lines: path_lines(&graph, path).into_iter().collect(),
+        lines: path_lines(graph, path).into_iter().collect(),
         weight,
     })
 }
@@ -129,9 +133,9 @@ impl LineStarts {
     }
 }
 
-fn siblings(blend: &Blend, keys: &Keys) -> Option<Reason> {
-    let class = blend.base.past.tally(keys.class);
-    let own = blend.base.past.tally(keys.test);
+/// Whether other tests of the class are known to be flaky.
+pub(crate) fn siblings(past: &Past, keys: &Keys) -> Option<Reason> {
+    let (class, own) = (past.tally(keys.class), past.tally(keys.test));
     let (flaky, known) = (class.flaky.saturating_sub(own.flaky), class.known.saturating_sub(own.known));
     (flaky > 0).then_some(Reason::Siblings { flaky, known })
 }

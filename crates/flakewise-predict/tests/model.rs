@@ -1,8 +1,8 @@
 //! A model is trained, kept as a file, read back, and asked.
 
 use flakewise_predict::{
-    ApiFamily, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, Reason, Row,
-    Surroundings, TrainOptions,
+    ApiFamily, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, ModelKind, Reason,
+    Row, Surroundings, TrainOptions,
 };
 use flakewise_source::{Language, SourceTest, read_fragment};
 use proptest::prelude::*;
@@ -214,5 +214,70 @@ proptest! {
     #[test]
     fn a_model_cut_short_is_refused(length in 0_usize..1_000_000) {
         prop_assert!(Model::from_bytes(&BYTES[..length % BYTES.len()]).is_err());
+    }
+}
+
+/// Models of the other techniques, trained on the same tests.
+static OTHERS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+    let train = |kind| {
+        let options = TrainOptions { kind, seed: 7, ..TrainOptions::default() };
+        Model::train(&examples(), &options).expect("there is enough to learn from")
+    };
+    vec![train(ModelKind::Flast), train(ModelKind::Paths)]
+});
+
+#[test]
+fn each_technique_tells_flaky_tests_of_a_known_project() {
+    for model in &*OTHERS {
+        let tests = [test(1, 77, 1, true), test(1, 77, 2, false)];
+        let said = model.predict("project1", &tests, 0.0);
+        let kind = model.kind().name();
+        assert!(said[0].risk.get() > 0.4 && said[1].risk.get() < 0.2, "{kind}: {said:?}");
+        assert_eq!(said[0].familiarity, Familiarity::KnownProject, "{kind}");
+        assert!(!model.card().expectations.is_empty(), "{kind}");
+        let expected = match model.kind() {
+            ModelKind::Flast => {
+                said[0].reasons.iter().any(|reason| matches!(reason, Reason::LooksLike { .. }))
+            }
+            _ => said[0].reasons.iter().any(|reason| matches!(reason, Reason::Path { .. })),
+        };
+        assert!(expected, "{kind}: {said:?}");
+        assert!(model.predict("project1", &tests, 1.0).iter().all(|said| said.reasons.is_empty()), "{kind}");
+        assert_eq!(model.predict("project1", &[], 0.0), []);
+    }
+}
+
+#[test]
+fn a_known_test_does_not_speak_for_itself() {
+    // Its look-alikes are not flaky; that it is itself is not held against it.
+    let mut examples = examples();
+    let own = examples.iter_mut().find(|example| !example.flaky).expect("there are some");
+    own.flaky = true;
+    let (project, test) = (own.project.clone(), own.test.clone());
+    let options = TrainOptions { kind: ModelKind::Flast, ..TrainOptions::default() };
+    let model = Model::train(&examples, &options).expect("there is enough to learn from");
+    assert!(model.predict(&project, &[test], 1.0)[0].risk.get() < 0.3);
+}
+
+#[test]
+fn every_technique_survives_its_file_and_damage_is_refused() {
+    for model in &*OTHERS {
+        let bytes = model.to_bytes();
+        let kind = model.kind().name();
+        let again = Model::from_bytes(&bytes).expect("it is whole");
+        assert_eq!((again.to_bytes(), again.kind()), (bytes.clone(), model.kind()));
+        assert_eq!(again.checksum(), model.checksum());
+        for length in (0..bytes.len()).step_by(bytes.len() / 200 + 1) {
+            assert!(Model::from_bytes(&bytes[..length]).is_err(), "{kind} at {length}");
+        }
+    }
+}
+
+#[test]
+fn techniques_need_tests_of_both_kinds() {
+    let examples: Vec<Example> = examples().into_iter().filter(|example| !example.flaky).collect();
+    for kind in [ModelKind::Blend, ModelKind::Flast, ModelKind::Paths] {
+        let error = Model::train(&examples, &TrainOptions { kind, ..TrainOptions::default() }).err();
+        assert!(matches!(error, Some(ModelError::TooFewExamples { flaky: 0, .. })), "{error:?}");
     }
 }

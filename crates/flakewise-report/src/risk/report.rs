@@ -152,7 +152,7 @@ pub enum RiskReason {
         steps: Vec<String>,
         /// Their lines in the file, rising.
         lines: Vec<u32>,
-        /// How much the words on these lines add, in log-odds.
+        /// How much it adds, in log-odds.
         weight: f64,
     },
     /// Tests of the same class or file are flaky.
