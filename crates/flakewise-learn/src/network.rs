@@ -62,7 +62,7 @@ pub struct NetworkOptions {
     pub hidden: usize,
     /// How many bags a step learns from, half of each class.
     pub batch: usize,
-    /// How many steps make an epoch.
+    /// How many steps make an epoch at most; fewer where there is little data.
     pub steps: usize,
     /// How many epochs there are at most.
     pub epochs: usize,
@@ -142,15 +142,15 @@ impl Network {
         let mut best = (f64::NEG_INFINITY, network.clone());
         let mut adam = Adam::new(network.parameters.values.len(), options.learning_rate);
         let mut draw = Draw::new(data, options);
+        let steps = draw.steps(options.steps);
         let mut since_best = 0;
         for epoch in 0..options.epochs {
-            let loss: f64 =
-                (0..options.steps).map(|_| network.step(data, options, &mut adam, &mut draw)).sum();
+            let loss: f64 = (0..steps).map(|_| network.step(data, options, &mut adam, &mut draw)).sum();
             let scores = network.scores(data.validation.iter().map(|&row| &data.bags[row]));
             let scores: Vec<f64> = scores.iter().map(|said| f64::from(said.score)).collect();
             let labels: Vec<bool> = data.validation.iter().map(|&row| data.labels[row]).collect();
             let validation = average_precision(&scores, &labels);
-            progress(epoch, Epoch { loss: loss / options.steps as f64, validation });
+            progress(epoch, Epoch { loss: loss / steps as f64, validation });
             if validation > best.0 {
                 best = (validation, network.clone());
                 since_best = 0;
@@ -264,6 +264,13 @@ impl Draw {
         };
         (0..2).for_each(|class| draw.shuffle(class));
         draw
+    }
+
+    /// Steps of an epoch: as many as draw each of the rarer class three times.
+    fn steps(&self, most: usize) -> usize {
+        const FEWEST: usize = 10;
+        let rarer = self.classes[0].len().min(self.classes[1].len());
+        (3 * rarer).div_ceil((self.batch / 2).max(1)).max(FEWEST).min(most)
     }
 
     fn shuffle(&mut self, class: usize) {

@@ -160,7 +160,7 @@ impl PathModel {
             (*name, TensorView::new(*dtype, size.clone(), bytes).expect("each part has the size it says"))
         });
         let format = HashMap::from([("format".to_owned(), FORMAT.to_owned())]);
-        safetensors::serialize(views, Some(format)).expect("names differ and sizes are right")
+        safetensors::serialize(views, &Some(format)).expect("names differ and sizes are right")
     }
 
     /// Reads a model file.

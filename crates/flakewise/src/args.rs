@@ -532,6 +532,7 @@ pub(crate) struct ExplainArguments {
     after_help = "Examples:\n  \
         flakewise train\n  \
         flakewise train --labels flaky.jsonl\n  \
+        flakewise train --model paths --out paths.model\n  \
         flakewise train --labels flakeflagger.jsonl.gz --out public.model"
 )]
 pub(crate) struct TrainArguments {
@@ -542,6 +543,15 @@ pub(crate) struct TrainArguments {
     /// Folder that ids of tests are told from; the root of the repository by default
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Option<PathBuf>,
+
+    /// Technique that the model uses
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = TrainModel::Blend)]
+    pub(crate) model: TrainModel,
+
+    /// Embeddings of words to start with, in the text format of code2vec and word2vec; needs
+    /// `--model paths`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) embeddings: Option<PathBuf>,
 
     /// Where to write the model; `.flakewise/model` by default
     #[arg(long, value_name = "FILE")]
@@ -738,6 +748,16 @@ pub(crate) enum PredictFormat {
     Sarif,
     /// Annotations of GitHub Actions
     Github,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TrainModel {
+    /// Words, similar tests and counts in boosted trees; the most accurate
+    Blend,
+    /// FLAST: known tests that look alike
+    Flast,
+    /// PEELER: a network over the paths of values to assertions, for Java and Python
+    Paths,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -71,6 +71,14 @@ pub(crate) enum ExpectedError {
         #[source]
         source: flakewise_predict::ModelError,
     },
+    #[error("`--embeddings` needs `--model paths`")]
+    EmbeddingsUnused,
+    #[error("`{}` cannot be used as embeddings", path.display())]
+    Embeddings {
+        path: PathBuf,
+        #[source]
+        source: flakewise_predict::EmbeddingsError,
+    },
     #[error("there is too little to learn from")]
     Train {
         #[source]
@@ -118,7 +126,9 @@ impl ExpectedError {
             | Self::Model { .. }
             | Self::Eval(_)
             | Self::Write { .. }
-            | Self::GraphFormat { .. } => ExitCode::Report,
+            | Self::GraphFormat { .. }
+            | Self::EmbeddingsUnused
+            | Self::Embeddings { .. } => ExitCode::Report,
             Self::Output(_) => ExitCode::Bug,
         }
     }
@@ -153,6 +163,7 @@ impl ExpectedError {
                  `org.acme.CartTest#adds`; `flakewise predict --all` lists all tests"
                     .to_owned(),
             ),
+            Self::EmbeddingsUnused => Some("only a network over paths begins with embeddings".to_owned()),
             Self::GraphFormat { .. } => Some("end the name with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
             Self::NoRepository => Some("leave `--changed` out to look at all tests".to_owned()),

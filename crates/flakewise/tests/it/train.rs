@@ -44,6 +44,48 @@ fn the_same_labels_and_seed_make_the_same_bytes() {
 }
 
 #[test]
+fn each_technique_makes_a_model_that_predict_and_explain_use() {
+    for (model, reason) in [("flast", "looks-like"), ("paths", "path")] {
+        let context = project();
+        let output =
+            context.run(["train", "--labels", "labels.jsonl", "--model", model, "--project", "acme/shop"]);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let document = context.run(["predict", "--project", "acme/shop", "--all", "--format", "json"]).stdout;
+        let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
+        let risks = document["risks"].as_array().expect("a list");
+        let called =
+            |risk: &&serde_json::Value| risk["test"].as_str().is_some_and(|test| test.contains("test_wait_"));
+        let right = risks.iter().take(30).filter(called).count();
+        assert!(right >= 25, "{model}: {right} of 30");
+        let reasons = risks[0]["reasons"].as_array().expect("a list");
+        assert!(reasons.iter().any(|known| known["kind"] == reason), "{model}: {reasons:?}");
+        let riskiest = risks[0]["test"].as_str().expect("a name");
+        let explained = context.run(["explain", riskiest, "--project", "acme/shop"]);
+        assert_eq!(explained.code, Some(0), "{}", explained.stderr);
+    }
+}
+
+#[test]
+fn embeddings_are_for_the_network_alone_and_must_be_whole() {
+    let context = project();
+    let train = |more: [&str; 2]| {
+        let output =
+            context.run(["train", "--labels", "labels.jsonl", "--embeddings", "words.txt", more[0], more[1]]);
+        (output.code, output.stderr)
+    };
+    let (code, said) = train(["--model", "blend"]);
+    assert_eq!(code, Some(23), "{said}");
+    assert!(said.contains("`--embeddings` needs `--model paths`"), "{said}");
+    context.write("words.txt", "2 4\nsleep 1 0 0 0\ntime 0 1 0\n");
+    let (code, said) = train(["--model", "paths"]);
+    assert_eq!(code, Some(23), "{said}");
+    assert!(said.contains("line 3 must have a word and 4 finite values"), "{said}");
+    context.write("words.txt", "2 4\nsleep 1 0 0 0\ntime 0 1 0 0\n");
+    let (code, said) = train(["--model", "paths"]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
 fn too_few_examples_are_an_answer_with_advice() {
     let context = project();
     context.write(

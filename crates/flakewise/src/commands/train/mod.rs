@@ -8,13 +8,13 @@ mod past;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use flakewise_predict::{Example, Model, ModelError, TrainOptions};
+use flakewise_predict::{Embeddings, Example, Model, ModelError, ModelKind, TrainOptions};
 use flakewise_report::{card_text, count};
 use flakewise_source::{SourceTest, read_tree};
 
 use self::join::Names;
 use self::labels::{Label, Labels, read_labels};
-use crate::args::TrainArguments;
+use crate::args::{TrainArguments, TrainModel};
 use crate::context::project;
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
@@ -25,6 +25,7 @@ use crate::repository::{MODEL, Repository, write_whole};
 const FEWEST: usize = 10;
 
 pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    let embeddings = embeddings(arguments)?;
     let root = match &arguments.source {
         Some(folder) => std::path::absolute(folder)
             .ok()
@@ -41,7 +42,13 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
     let examples = examples(labels, &root, &project, printer);
     check(&examples)?;
     spinner.set_message(format!("learning from {}", count(examples.len() as u64, "test")));
-    let options = TrainOptions { trained_on, seed: arguments.seed, ..TrainOptions::default() };
+    let kind = match arguments.model {
+        TrainModel::Blend => ModelKind::Blend,
+        TrainModel::Flast => ModelKind::Flast,
+        TrainModel::Paths => ModelKind::Paths,
+    };
+    let options =
+        TrainOptions { trained_on, kind, embeddings, seed: arguments.seed, ..TrainOptions::default() };
     let model = Model::train(&examples, &options)
         .map_err(|source| ExpectedError::Train { source, fewest: FEWEST })?;
     spinner.finish_and_clear();
@@ -55,6 +62,18 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
         Some(out) => printer.hint(&format!("use it with `flakewise predict --model {}`", out.display())),
     }
     Ok(ExitCode::Success)
+}
+
+/// Embeddings to start with, if any are asked for.
+fn embeddings(arguments: &TrainArguments) -> Result<Option<Embeddings>, ExpectedError> {
+    let Some(path) = &arguments.embeddings else { return Ok(None) };
+    if arguments.model != TrainModel::Paths {
+        return Err(ExpectedError::EmbeddingsUnused);
+    }
+    let text =
+        std::fs::read_to_string(path).map_err(|source| ExpectedError::Read { path: path.clone(), source })?;
+    let read = Embeddings::parse(&text);
+    read.map(Some).map_err(|source| ExpectedError::Embeddings { path: path.clone(), source })
 }
 
 fn from_file(path: &Path, printer: &Printer) -> Result<Vec<Label>, ExpectedError> {
