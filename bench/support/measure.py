@@ -42,14 +42,22 @@ def binary(given):
         if not os.access(path, os.X_OK):
             sys.exit(f"{given} is not a binary")
         return path
-    # As bench/run does it.
+    return built("-p", "flakewise") / "flakewise"
+
+
+def example(name):
+    """An example of `flakewise-eval`, which does not need the engine, built from this clone."""
+    return built("-p", "flakewise-eval", "--example", name) / "examples" / name
+
+
+def built(*what):
+    """The folder with what cargo built, in the profile that the environment names."""
     profile = os.environ.get("PROFILE", "release")
-    subprocess.run(["cargo", "build", "--quiet", "--profile", profile, "-p", "flakewise"], cwd=REPOSITORY, check=True)
+    subprocess.run(["cargo", "build", "--quiet", "--profile", profile, *what], cwd=REPOSITORY, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps"],
         cwd=REPOSITORY, check=True, stdout=subprocess.PIPE).stdout
-    folder = "debug" if profile == "dev" else profile
-    return pathlib.Path(json.loads(metadata)["target_directory"], folder, "flakewise")
+    return pathlib.Path(json.loads(metadata)["target_directory"], "debug" if profile == "dev" else profile)
 
 
 class _Tee:

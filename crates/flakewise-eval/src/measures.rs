@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use flakewise_learn::{Bins, Confusion, ReliabilityBin, average_precision, brier, reliability, roc_auc};
 
+use crate::protocol::numbered;
 use crate::{FoldScores, Found, Record};
 
 /// How good a model is under one protocol, over all tests that were held out.
@@ -72,6 +73,7 @@ impl Measures {
         let rows: Vec<(&Record, Judged)> =
             judged.iter().map(|(&row, &judged)| (&records[row], judged)).collect();
         let (probabilities, labels) = columns(&rows);
+        let classes = numbered(rows.iter().map(|(record, _)| (&record.project, &record.class)));
         let mut by_project: BTreeMap<&str, Vec<(&Record, Judged)>> = BTreeMap::new();
         for &row in &rows {
             by_project.entry(&row.0.project).or_default().push(row);
@@ -102,7 +104,7 @@ impl Measures {
             average_precision: average_precision(&probabilities, &labels),
             within_projects: (!ranked.is_empty()).then(|| ranked.iter().sum::<f64>() / ranked.len() as f64),
             brier: brier(&probabilities, &labels),
-            reliability: reliability(&probabilities, &labels, Bins::EqualWidth(BINS)),
+            reliability: reliability(&probabilities, &labels, &classes, Bins::EqualWidth(BINS)),
             projects,
             found: Vec::new(),
             curve: curve(&probabilities, &labels),

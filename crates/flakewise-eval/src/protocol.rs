@@ -121,7 +121,8 @@ impl Groups {
     }
 }
 
-fn numbered<K: Ord>(keys: impl Iterator<Item = K> + Clone) -> Vec<u32> {
+/// Keys as numbers, the same for the same.
+pub(crate) fn numbered<K: Ord>(keys: impl Iterator<Item = K> + Clone) -> Vec<u32> {
     let mut numbers: BTreeMap<K, u32> = keys.clone().map(|key| (key, 0)).collect();
     for (next, number) in (0..).zip(numbers.values_mut()) {
         *number = next;

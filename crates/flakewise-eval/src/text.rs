@@ -137,17 +137,20 @@ impl Evaluation {
 
     fn reliability_table(&self) -> String {
         let mut text = self.head();
-        text += "protocol\tmodel\ttests\tmean_probability\tshare_flaky\n";
+        text += "protocol\tmodel\ttests\tclasses\tmean_probability\tshare_flaky\tlow\thigh\n";
         for measured in &self.protocols {
             for model in &measured.models {
                 for bin in &model.reliability {
                     text += &format!(
-                        "{}\t{}\t{}\t{:.3}\t{:.3}\n",
+                        "{}\t{}\t{}\t{}\t{:.3}\t{:.3}\t{:.3}\t{:.3}\n",
                         measured.protocol.name(),
                         model.model,
                         bin.count,
+                        bin.groups,
                         bin.mean_probability,
-                        bin.share_positive
+                        bin.share_positive,
+                        bin.interval.0,
+                        bin.interval.1
                     );
                 }
             }

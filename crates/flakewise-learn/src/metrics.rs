@@ -1,5 +1,7 @@
 //! How good scores are. Every definition is scikit-learn's, ties included.
 
+use std::collections::BTreeMap;
+
 /// What came of saying yes or no: counts of the four cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Confusion {
@@ -131,6 +133,10 @@ pub struct ReliabilityBin {
     pub mean_probability: f64,
     /// The share of them where it happened.
     pub share_positive: f64,
+    /// How many groups they are of.
+    pub groups: usize,
+    /// A 95 % interval of the share, with groups as its unit.
+    pub interval: (f64, f64),
 }
 
 /// How the range of probabilities is cut into bins.
@@ -143,8 +149,14 @@ pub enum Bins {
 }
 
 /// Whether a probability of `p` happens in a share `p` of the cases. Empty
-/// bins are left out.
-pub fn reliability(probabilities: &[f64], labels: &[bool], bins: Bins) -> Vec<ReliabilityBin> {
+/// bins are left out. Rows of one group, such as the tests of a class, tend to
+/// be alike, so intervals are of groups, not of rows.
+pub fn reliability(
+    probabilities: &[f64],
+    labels: &[bool],
+    groups: &[u32],
+    bins: Bins,
+) -> Vec<ReliabilityBin> {
     let inner_edges: Vec<f64> = match bins {
         Bins::EqualWidth(bins) => (1..bins).map(|edge| edge as f64 / bins as f64).collect(),
         Bins::EqualCount(bins) => {
@@ -157,21 +169,41 @@ pub fn reliability(probabilities: &[f64], labels: &[bool], bins: Bins) -> Vec<Re
             }
         }
     };
-    let mut sums = vec![(0, 0.0, 0.0); inner_edges.len() + 1];
-    for (&probability, &label) in same_length(probabilities, labels) {
+    let mut sums = vec![(0.0, BTreeMap::<u32, (f64, f64)>::new()); inner_edges.len() + 1];
+    for ((&probability, &label), &group) in same_length(probabilities, labels).zip(groups) {
         let sum = &mut sums[inner_edges.partition_point(|&edge| edge < probability)];
-        sum.0 += 1;
-        sum.1 += probability;
-        sum.2 += f64::from(u8::from(label));
+        sum.0 += probability;
+        let of_group = sum.1.entry(group).or_default();
+        of_group.0 += 1.0;
+        of_group.1 += f64::from(u8::from(label));
     }
     sums.into_iter()
-        .filter(|&(count, ..)| count > 0)
-        .map(|(count, probability, positive)| ReliabilityBin {
-            count,
-            mean_probability: probability / count as f64,
-            share_positive: positive / count as f64,
+        .filter(|(_, groups)| !groups.is_empty())
+        .map(|(probability, groups)| {
+            let all: f64 = groups.values().map(|(all, _)| all).sum();
+            let share = groups.values().map(|(_, positive)| positive).sum::<f64>() / all;
+            ReliabilityBin {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a sum of ones")]
+                count: all as usize,
+                mean_probability: probability / all,
+                share_positive: share,
+                groups: groups.len(),
+                interval: interval(share, all, groups.values()),
+            }
         })
         .collect()
+}
+
+/// A 95 % interval of a share, from how far the groups are from it: the usual
+/// one for a ratio of sums over clusters. One group alone says nothing.
+fn interval<'a>(share: f64, all: f64, groups: impl ExactSizeIterator<Item = &'a (f64, f64)>) -> (f64, f64) {
+    let count = groups.len() as f64;
+    if count < 2.0 {
+        return (0.0, 1.0);
+    }
+    let squares: f64 = groups.map(|(rows, positive)| (positive - share * rows).powi(2)).sum();
+    let error = (count / (count - 1.0) * squares).sqrt() / all;
+    ((share - 1.96 * error).max(0.0), (share + 1.96 * error).min(1.0))
 }
 
 /// Every threshold that changes an answer, falling, with the counts at it.
@@ -279,10 +311,32 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_reliability_are_of_groups() {
+        // Two hundred rows at 0.9, of which nine in ten are positive.
+        let scores = vec![0.9; 200];
+        let bin = |group: &dyn Fn(usize) -> usize, positive: &dyn Fn(usize) -> bool| {
+            let groups: Vec<u32> = (0..200).map(|row| u32::try_from(group(row)).unwrap()).collect();
+            let labels: Vec<bool> = (0..200).map(positive).collect();
+            reliability(&scores, &labels, &groups, Bins::EqualWidth(10))[0]
+        };
+        // Each row on its own: the interval of a share of 200.
+        let alone = bin(&|row| row, &|row| row % 10 > 0);
+        close(alone.share_positive, 0.9);
+        assert!((alone.interval.1 - alone.interval.0 - 2.0 * 1.96 * (0.09_f64 / 199.0).sqrt()).abs() < 1e-9);
+        // Ten groups that are alike within: as little as ten rows would say.
+        let together = bin(&|row| row / 20, &|row| row >= 20);
+        close(together.share_positive, 0.9);
+        assert_eq!((alone.groups, together.groups), (200, 10));
+        assert!((together.interval.0 - (0.9 - 1.96 * 0.1)).abs() < 1e-9 && together.interval.1 >= 1.0);
+        assert_eq!(bin(&|_| 0, &|row| row % 10 > 0).interval, (0.0, 1.0));
+    }
+
+    #[test]
     fn reliability_is_that_of_scikit_learn() {
         let (scores, labels) = example();
         let check = |bins, shares: [f64; 5], means: [f64; 5]| {
-            let curve = reliability(&scores, &labels, bins);
+            let rows: Vec<u32> = (0..).take(scores.len()).collect();
+            let curve = reliability(&scores, &labels, &rows, bins);
             assert_eq!(curve.iter().map(|bin| bin.count).sum::<usize>(), scores.len());
             assert_eq!(curve.len(), 5);
             for (bin, (share, mean)) in curve.iter().zip(shares.into_iter().zip(means)) {

@@ -140,7 +140,9 @@ impl FlastJudge {
         let Known { words, counts, keys, labels, names, seed } = &self.known;
         writer.fixed(*seed);
         writer.count(words.len());
-        words.iter().for_each(|word| writer.text(word));
+        for word in words {
+            writer.text(word);
+        }
         writer.count(labels.len());
         for place in 0..labels.len() {
             writer.fixed(keys[place]);

@@ -117,7 +117,9 @@ impl Activations {
         let mut heads = repeated(parameters.part(Part::HeadBias), count);
         let weights = Factor::new(parameters.part(Part::HeadWeights), hidden);
         multiply(Factor::new(&self.bags, hidden), weights, true, &mut heads);
-        heads.iter_mut().for_each(|value| *value = tanh(*value));
+        for value in &mut heads {
+            *value = tanh(*value);
+        }
         let (weights, bias) = (parameters.part(Part::OutputWeights), parameters.part(Part::OutputBias)[0]);
         self.scores = heads.chunks_exact(hidden).map(|head| dot(head, weights) + bias).collect();
         self.heads = heads;
@@ -160,7 +162,9 @@ impl Layer {
                 let (smooth, rest) = gates.split_at_mut(2 * hidden);
                 let (cell, output) = rest.split_at_mut(hidden);
                 smooth.iter_mut().chain(output).for_each(|gate| *gate = sigmoid(*gate));
-                cell.iter_mut().for_each(|gate| *gate = tanh(*gate));
+                for gate in cell.iter_mut() {
+                    *gate = tanh(*gate);
+                }
                 let (earlier, now) = layer.cells.split_at_mut(row * hidden);
                 let cells = &mut now[..hidden];
                 let gate = |number: usize| &gates[number * hidden..][..hidden];
@@ -206,7 +210,9 @@ fn normalise(row: &mut [f32]) -> f32 {
     let mean = row.iter().sum::<f32>() / count;
     let variance = row.iter().map(|value| (value - mean) * (value - mean)).sum::<f32>() / count;
     let scale = 1.0 / (variance + EPSILON).sqrt();
-    row.iter_mut().for_each(|value| *value = (*value - mean) * scale);
+    for value in row.iter_mut() {
+        *value = (*value - mean) * scale;
+    }
     scale
 }
 

@@ -23,7 +23,9 @@ impl Adam {
         self.steps += 1;
         let length = gradient.iter().map(|value| value * value).sum::<f32>().sqrt();
         if length > MOST_LENGTH {
-            gradient.iter_mut().for_each(|value| *value *= MOST_LENGTH / length);
+            for value in gradient.iter_mut() {
+                *value *= MOST_LENGTH / length;
+            }
         }
         let rate =
             self.rate * (1.0 - SQUARE_DECAY.powi(self.steps)).sqrt() / (1.0 - MEAN_DECAY.powi(self.steps));
