@@ -3,12 +3,12 @@
 //! A sequence is made of items, and an item has two halves of tokens. The means
 //! of the embeddings of both halves go through a linear layer with layer
 //! normalisation and tanh, then through two LSTM layers; the last hidden state
-//! stands for the sequence. Attention weighs the sequences of a bag, and two
-//! linear layers turn their weighted mean into a score.
+//! represents the sequence. Attention weights the sequences of a bag, and two
+//! linear layers map their weighted mean to a score.
 //!
-//! Forward and backward passes are written out over one matrix product. Sums
-//! are taken in a fixed order, so a seed gives the same network on any number of
-//! threads; a processor with other vector instructions may round differently.
+//! The forward and backward passes are hand-written on top of one matrix product.
+//! Sums have a fixed order, so a seed gives the same network on any number of
+//! threads. A processor with other vector instructions may round differently.
 
 mod backward;
 mod forward;
@@ -27,12 +27,12 @@ use pack::Packed;
 use parameters::Parameters;
 pub use parameters::{NetworkShape, Part};
 
-/// What the network judges: sequences of items.
+/// One input of the network: a set of sequences of items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bag {
     /// The tokens of both halves of each item.
     pub items: Vec<[Vec<u32>; 2]>,
-    /// Items by index. Sequences without items are left out of account.
+    /// Item indices. Sequences without items are ignored.
     pub sequences: Vec<Vec<u32>>,
 }
 
@@ -42,39 +42,39 @@ pub struct Network {
     parameters: Parameters,
 }
 
-/// What the network says of a bag.
+/// The output of the network for one bag.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkScore {
-    /// Log-odds, for classes of equal size.
+    /// Log-odds, assuming classes of equal size.
     pub score: f32,
-    /// How much each sequence counts; together 1 if there are any.
+    /// The attention weight of each sequence; they sum to 1 if there are any.
     pub attention: Vec<f32>,
 }
 
-/// How a network is trained.
+/// Hyperparameters of a network.
 #[derive(Clone, Debug)]
 pub struct NetworkOptions {
-    /// How many numbers stand for a token.
+    /// Size of a token's embedding.
     pub embedding: usize,
-    /// How many numbers stand for an item.
+    /// Size of an item's vector.
     pub item: usize,
-    /// How many numbers stand for a sequence.
+    /// Size of the hidden state.
     pub hidden: usize,
-    /// How many bags a step learns from, half of each class.
+    /// Bags per batch, half of each class.
     pub batch: usize,
-    /// How many steps make an epoch at most; fewer where there is little data.
+    /// Maximum batches per epoch; small data sets use fewer.
     pub steps: usize,
-    /// How many epochs there are at most.
+    /// Maximum number of epochs.
     pub epochs: usize,
-    /// Training ends after so many epochs without a better one.
+    /// Training stops after this many epochs without an improvement.
     pub patience: usize,
-    /// How far a step goes.
+    /// Learning rate.
     pub learning_rate: f32,
-    /// So many sequences of a bag are drawn each time.
+    /// Sequences sampled from a bag in each batch.
     pub sequences: usize,
-    /// The share of tokens that are left out each time.
+    /// Share of tokens dropped in each batch.
     pub token_dropout: f64,
-    /// For everything random.
+    /// Random seed.
     pub seed: u64,
 }
 
@@ -96,35 +96,36 @@ impl Default for NetworkOptions {
     }
 }
 
-/// What a network is trained on.
+/// Training data of a network.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkData<'a> {
     /// The bags, by row.
     pub bags: &'a [Bag],
     /// The class of each.
     pub labels: &'a [bool],
-    /// The rows to learn from.
+    /// Rows to train on.
     pub train: &'a [usize],
-    /// The rows that say when to stop. None of them is learnt from.
+    /// Rows for early stopping; never trained on.
     pub validation: &'a [usize],
 }
 
 /// One epoch of a training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epoch {
-    /// The mean loss while it was trained.
+    /// Mean training loss.
     pub loss: f64,
-    /// The average precision on the validation rows after it.
+    /// Average precision on the validation rows afterwards.
     pub validation: f64,
 }
 
-/// Bags are judged together in parts of this size.
+/// Bags are processed in chunks of this size.
 const PART: usize = 16;
 
 impl Network {
-    /// Trains a network on tokens below `vocabulary`. The network of the epoch
-    /// that was best on the validation rows is kept. `embeddings` has tokens to
-    /// begin with at these values; they must have the length of the options.
+    /// Trains a network on tokens below `vocabulary` and returns the weights of
+    /// the epoch with the best average precision on the validation rows.
+    /// `embeddings` has initial values for some tokens; their length must be
+    /// `options.embedding`.
     pub fn train(
         data: NetworkData<'_>,
         vocabulary: usize,
@@ -164,7 +165,7 @@ impl Network {
         best.1
     }
 
-    /// Learns from one batch, and returns its mean loss.
+    /// Trains on one batch and returns its mean loss.
     fn step(
         &mut self,
         data: NetworkData<'_>,
@@ -173,8 +174,7 @@ impl Network {
         draw: &mut Draw,
     ) -> f64 {
         let rows = draw.batch();
-        // Each part draws from a source of its own, so that the parts of a batch
-        // can be computed at the same time.
+        // Each chunk has its own random source, so that chunks can run in parallel.
         let parts: Vec<(Vec<usize>, u64)> =
             rows.chunks(PART).map(|part| (part.to_vec(), draw.random.next())).collect();
         let scale = 1.0 / rows.len() as f32;
@@ -209,7 +209,7 @@ impl Network {
         loss / rows.len() as f64
     }
 
-    /// Judges bags, on all cores.
+    /// Scores bags, on all cores.
     pub fn scores<'a>(&self, bags: impl Iterator<Item = &'a Bag>) -> Vec<NetworkScore> {
         let bags: Vec<&Bag> = bags.collect();
         bags.par_chunks(PART)
@@ -220,18 +220,18 @@ impl Network {
             .collect()
     }
 
-    /// How large it is.
+    /// Its dimensions.
     pub fn shape(&self) -> NetworkShape {
         self.parameters.shape
     }
 
-    /// The values of a part, row by row.
+    /// The values of a parameter, row by row.
     pub fn part(&self, part: Part) -> &[f32] {
         self.parameters.part(part)
     }
 
-    /// A network from the values of its parts, or nothing if one has another
-    /// length than the shape asks for, or a value that is not finite.
+    /// Builds a network from its parameters. `None` if one of them has the wrong
+    /// length or a value that is not finite.
     pub fn from_parts<'a>(shape: NetworkShape, values: impl Fn(Part) -> Option<&'a [f32]>) -> Option<Self> {
         let mut all = Vec::new();
         for part in Part::ALL {
@@ -245,7 +245,7 @@ impl Network {
     }
 }
 
-/// Draws batches of which half are of each class.
+/// Samples balanced batches.
 struct Draw {
     classes: [Vec<usize>; 2],
     next: [usize; 2],
@@ -266,7 +266,7 @@ impl Draw {
         draw
     }
 
-    /// Steps of an epoch: as many as draw each of the rarer class three times.
+    /// Batches per epoch: enough to sample each row of the rarer class three times.
     fn steps(&self, most: usize) -> usize {
         const FEWEST: usize = 10;
         let rarer = self.classes[0].len().min(self.classes[1].len());
@@ -281,7 +281,7 @@ impl Draw {
         self.next[class] = 0;
     }
 
-    /// The next rows. All of a class come before one comes again.
+    /// The next rows. No row repeats before all rows of its class were sampled.
     fn batch(&mut self) -> Vec<usize> {
         let mut rows = Vec::with_capacity(self.batch);
         for place in 0..self.batch {

@@ -1,9 +1,11 @@
 //! The kinds of flakiness, and how to tell which one a test has.
 
+mod judge;
 mod model;
 mod numbers;
 mod transfer;
 
+pub(crate) use judge::CategoryJudge;
 pub use model::{CategoryExample, CategoryModel};
 pub use transfer::CategoryTransfer;
 

@@ -8,6 +8,7 @@ use flakewise_learn::{Booster, LinearModel, Node, Platt, Tree};
 
 use crate::Familiarity;
 use crate::blend::{Base, Blend, Columns, Expert, Speech};
+use crate::category::CategoryJudge;
 use crate::codec::{Damage, Reader, Writer};
 use crate::flast_judge::FlastJudge;
 use crate::model::{Expectation, Judge, ModelCard, ModelError};
@@ -26,13 +27,20 @@ const FORMAT: u32 = 2;
 const FORMAT_WITHOUT_GROUPS: u32 = 1;
 /// Of a model of FLAST.
 const FORMAT_FLAST: u32 = 3;
+/// With groups, and with a category model at the end.
+const FORMAT_WITH_CATEGORIES: u32 = 4;
 const CHECKSUM: usize = 32;
 
-pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
+pub(crate) fn write(card: &ModelCard, blend: &Blend, categories: Option<&CategoryJudge>) -> Vec<u8> {
     let mut writer = Writer::default();
     let groups = blend.columns.groups;
-    let format = if groups == FeatureGroups::NONE { FORMAT_WITHOUT_GROUPS } else { FORMAT };
-    if format == FORMAT {
+    let format = match (groups == FeatureGroups::NONE, categories) {
+        (true, None) => FORMAT_WITHOUT_GROUPS,
+        (false, None) => FORMAT,
+        (_, Some(_)) => FORMAT_WITH_CATEGORIES,
+    };
+    let has_groups = format != FORMAT_WITHOUT_GROUPS;
+    if has_groups {
         writer.byte(groups.to_bits());
     }
     write_card(card, &mut writer);
@@ -41,7 +49,7 @@ pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     blend.base.neighbours.write(&mut writer);
     blend.columns.body.write(&mut writer);
     blend.columns.context.write(&mut writer);
-    if format == FORMAT {
+    if has_groups {
         blend.columns.tree.write(&mut writer);
         blend.columns.under.write(&mut writer);
         blend.columns.paths.write(&mut writer);
@@ -50,15 +58,39 @@ pub(crate) fn write(card: &ModelCard, blend: &Blend) -> Vec<u8> {
     for expert in &blend.experts {
         write_expert(expert, &mut writer);
     }
+    if let Some(categories) = categories {
+        categories.write(&mut writer);
+    }
     seal(format, &writer.finish())
 }
 
 /// A model of FLAST as a file.
-pub(crate) fn write_flast(card: &ModelCard, flast: &FlastJudge) -> Vec<u8> {
+pub(crate) fn write_flast(
+    card: &ModelCard,
+    flast: &FlastJudge,
+    categories: Option<&CategoryJudge>,
+) -> Vec<u8> {
     let mut writer = Writer::default();
     write_card(card, &mut writer);
     flast.write(&mut writer);
+    write_categories(categories, &mut writer);
     seal(FORMAT_FLAST, &writer.finish())
+}
+
+/// The category model, if there is one.
+pub(crate) fn write_categories(categories: Option<&CategoryJudge>, writer: &mut Writer) {
+    writer.byte(u8::from(categories.is_some()));
+    if let Some(categories) = categories {
+        categories.write(writer);
+    }
+}
+
+pub(crate) fn read_categories(reader: &mut Reader<'_>) -> Result<Option<CategoryJudge>, Damage> {
+    match reader.byte()? {
+        0 => Ok(None),
+        1 => CategoryJudge::read(reader).map(Some),
+        _ => Err("the flag of the category model is invalid"),
+    }
 }
 
 /// Puts magic, format and checksum in front of data.
@@ -71,43 +103,47 @@ fn seal(format: u32, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The card, the predictor, and the checksum of both.
-pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Judge, [u8; CHECKSUM]), ModelError> {
+/// What a model file holds.
+pub(crate) struct Contents {
+    pub(crate) card: ModelCard,
+    pub(crate) judge: Judge,
+    pub(crate) categories: Option<CategoryJudge>,
+}
+
+/// What a file holds, and the checksum of that.
+pub(crate) fn read(bytes: &[u8]) -> Result<(Contents, [u8; CHECKSUM]), ModelError> {
     let Some(rest) = bytes.strip_prefix(MAGIC) else {
-        let (card, paths) = PathJudge::read(bytes)?;
-        return Ok((card, Judge::Paths(Box::new(paths)), *blake3::hash(bytes).as_bytes()));
+        let (card, paths, categories) = PathJudge::read(bytes)?;
+        let contents = Contents { card, judge: Judge::Paths(Box::new(paths)), categories };
+        return Ok((contents, *blake3::hash(bytes).as_bytes()));
     };
     let (format, rest) = rest.split_first_chunk::<4>().ok_or(ModelError::Damaged("it ends too early"))?;
     let found = u32::from_le_bytes(*format);
-    if ![FORMAT_WITHOUT_GROUPS, FORMAT, FORMAT_FLAST].contains(&found) {
-        return Err(ModelError::Newer { found, known: FORMAT_FLAST });
+    if !(FORMAT_WITHOUT_GROUPS..=FORMAT_WITH_CATEGORIES).contains(&found) {
+        return Err(ModelError::Newer { found, known: FORMAT_WITH_CATEGORIES });
     }
     let (checksum, data) =
         rest.split_first_chunk::<CHECKSUM>().ok_or(ModelError::Damaged("it ends too early"))?;
     if blake3::hash(data).as_bytes() != checksum {
         return Err(ModelError::Damaged("its checksum is wrong"));
     }
-    let (card, judge) = if found == FORMAT_FLAST {
-        let (card, flast) = read_flast(data).map_err(ModelError::Damaged)?;
-        (card, Judge::Flast(Box::new(flast)))
-    } else {
-        let (card, blend) = read_data(data, found).map_err(ModelError::Damaged)?;
-        (card, Judge::Blend(Box::new(blend)))
-    };
-    Ok((card, judge, *checksum))
+    let contents = if found == FORMAT_FLAST { read_flast(data) } else { read_data(data, found) };
+    Ok((contents.map_err(ModelError::Damaged)?, *checksum))
 }
 
-fn read_flast(data: &[u8]) -> Result<(ModelCard, FlastJudge), Damage> {
+fn read_flast(data: &[u8]) -> Result<Contents, Damage> {
     let mut reader = Reader::new(data);
     let card = read_card(&mut reader)?;
     let flast = FlastJudge::read(&mut reader)?;
+    let categories = read_categories(&mut reader)?;
     reader.end()?;
-    Ok((card, flast))
+    Ok(Contents { card, judge: Judge::Flast(Box::new(flast)), categories })
 }
 
-fn read_data(data: &[u8], format: u32) -> Result<(ModelCard, Blend), Damage> {
+fn read_data(data: &[u8], format: u32) -> Result<Contents, Damage> {
     let mut reader = Reader::new(data);
-    let groups = if format == FORMAT {
+    let has_groups = format != FORMAT_WITHOUT_GROUPS;
+    let groups = if has_groups {
         FeatureGroups::from_bits(reader.byte()?).ok_or("it has groups that are not known")?
     } else {
         FeatureGroups::NONE
@@ -117,15 +153,20 @@ fn read_data(data: &[u8], format: u32) -> Result<(ModelCard, Blend), Damage> {
     let past = Past::read(&mut reader)?;
     let neighbours = Neighbours::read(&mut reader, space.columns())?;
     let (body, context) = (Vocabulary::read(&mut reader)?, Vocabulary::read(&mut reader)?);
-    let mut chosen =
-        || if format == FORMAT { Vocabulary::read(&mut reader) } else { Ok(Vocabulary::default()) };
+    let mut chosen = || if has_groups { Vocabulary::read(&mut reader) } else { Ok(Vocabulary::default()) };
     let (tree, under, paths) = (chosen()?, chosen()?, chosen()?);
     let columns = Columns { groups, body, context, tree, under, paths };
     let experts: Result<Vec<Expert>, Damage> =
         (0..reader.count(8)?).map(|_| read_expert(&mut reader, &space, &columns)).collect();
+    let experts = experts?;
+    let categories = match format {
+        FORMAT_WITH_CATEGORIES => Some(CategoryJudge::read(&mut reader)?),
+        _ => None,
+    };
     reader.end()?;
     let base = Base { space, past, neighbours };
-    Ok((card, Blend { base, columns, experts: experts? }))
+    let judge = Judge::Blend(Box::new(Blend { base, columns, experts }));
+    Ok(Contents { card, judge, categories })
 }
 
 pub(crate) fn write_card(card: &ModelCard, writer: &mut Writer) {
@@ -189,7 +230,7 @@ fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) ->
     for _ in 0..reader.count(5)? {
         let base = reader.finite()?;
         let trees: Result<Vec<Tree>, Damage> =
-            (0..reader.count(4)?).map(|_| read_tree(reader, table_columns)).collect();
+            (0..reader.count(4)?).map(|_| read_tree(reader, table_columns, 1)).collect();
         let booster = Booster::from_parts(table_columns, vec![base], trees?);
         boosters.push(booster.ok_or("trees do not fit together")?);
     }
@@ -199,7 +240,8 @@ fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) ->
 }
 
 /// The children of a node stand together, so the left one tells the right one.
-fn write_tree(tree: &Tree, writer: &mut Writer) {
+pub(crate) fn write_tree(tree: &Tree, writer: &mut Writer) {
+    let outputs = tree.outputs();
     writer.count(tree.nodes().len());
     for (place, node) in tree.nodes().iter().enumerate() {
         writer.number(u64::from(node.left));
@@ -207,12 +249,13 @@ fn write_tree(tree: &Tree, writer: &mut Writer) {
             writer.number(u64::from(node.feature) << 1 | u64::from(node.missing_left));
             writer.single(node.threshold);
         }
-        writer.single(tree.values()[place]);
+        tree.values()[place * outputs..][..outputs].iter().for_each(|value| writer.single(*value));
         writer.single(tree.covers()[place]);
     }
 }
 
-fn read_tree(reader: &mut Reader<'_>, columns: usize) -> Result<Tree, Damage> {
+/// A tree that gives so many numbers.
+pub(crate) fn read_tree(reader: &mut Reader<'_>, columns: usize, outputs: usize) -> Result<Tree, Damage> {
     let count = reader.count(9)?;
     let mut nodes = Vec::with_capacity(count);
     let mut values = Vec::with_capacity(count);
@@ -226,7 +269,9 @@ fn read_tree(reader: &mut Reader<'_>, columns: usize) -> Result<Tree, Damage> {
             let threshold = reader.single()?;
             nodes.push(Node { feature: feature >> 1, threshold, left, missing_left: feature & 1 == 1 });
         }
-        values.push(reader.finite()?);
+        for _ in 0..outputs {
+            values.push(reader.finite()?);
+        }
         covers.push(reader.finite()?);
     }
     Tree::from_nodes(columns, nodes, covers, values).map_err(|_| "a tree does not hold together")

@@ -128,8 +128,8 @@ impl Flast {
         self.predict_without(source, None)
     }
 
-    /// What the neighbours of a source say that is itself among those learnt
-    /// from: it does not speak for itself.
+    /// The prediction for a source that is part of the training data: it is not
+    /// its own neighbour.
     pub(crate) fn predict_without(&self, source: &str, own: Option<usize>) -> FlastPrediction {
         let mut row = Vec::new();
         // Words that were never seen say nothing.

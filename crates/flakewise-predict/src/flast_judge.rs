@@ -8,10 +8,9 @@ use rayon::prelude::*;
 
 use crate::blend::{HeldOut, Row, usable_folds};
 use crate::codec::{Damage, Reader, Writer};
-use crate::families::hits;
 use crate::features::Features;
 use crate::file::{familiarity_number, read_familiarity};
-use crate::model::{TrainOptions, category_guess};
+use crate::model::TrainOptions;
 use crate::past::{Keys, Past};
 use crate::reasons::{LEAST_SIMILARITY, MOST, siblings};
 use crate::words::HashTable;
@@ -28,7 +27,7 @@ pub(crate) struct FlastJudge {
     places: HashTable<usize>,
 }
 
-/// The tests learnt from.
+/// The labelled tests.
 #[derive(Clone, Debug)]
 struct Known {
     /// By column.
@@ -47,7 +46,7 @@ fn options(seed: u64) -> FlastOptions {
 }
 
 impl FlastJudge {
-    /// Learns, and says what it thought of tests that were held out.
+    /// Trains; also returns predictions for held-out tests.
     pub(crate) fn train(
         examples: &[Example],
         rows: &[Row<'_>],
@@ -115,7 +114,7 @@ impl FlastJudge {
         let said = self.flast.predict_without(&test.body.text, self.places.get(&keys.test).copied());
         let familiarity = self.past.familiarity(keys);
         let place = familiarity.nearest(self.calibrations.iter().map(|(known, _)| *known));
-        // Without anything to calibrate by, the share of flaky neighbours stands.
+        // Too little data to calibrate: use the raw score.
         let risk = place.map_or(said.score, |place| self.calibrations[place].1.probability(said.score));
         let mut reasons = Vec::new();
         if risk >= explain_from {
@@ -128,12 +127,7 @@ impl FlastJudge {
                 lines: Vec::new(),
             }));
         }
-        Prediction {
-            risk: Probability::clamped(risk),
-            familiarity,
-            category: category_guess(&hits(&test.body)),
-            reasons,
-        }
+        Prediction { risk: Probability::clamped(risk), familiarity, category: None, reasons }
     }
 
     pub(crate) fn write(&self, writer: &mut Writer) {

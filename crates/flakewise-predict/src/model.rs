@@ -5,8 +5,10 @@ use flakewise_source::SourceTest;
 use rayon::prelude::*;
 
 use crate::blend::{Blend, BlendOptions, HeldOut, Row};
+use crate::category::CategoryJudge;
 use crate::families::{FamilyHit, hits};
 use crate::features::Features;
+use crate::file::Contents;
 use crate::flast_judge::FlastJudge;
 use crate::past::{Keys, Past};
 use crate::path_judge::PathJudge;
@@ -19,6 +21,8 @@ use crate::{Category, CategoryGuess, Example, Familiarity, FeatureGroups, Predic
 pub struct Model {
     card: ModelCard,
     judge: Judge,
+    /// Predicts categories; a rule does so otherwise.
+    categories: Option<CategoryJudge>,
     checksum: [u8; 32],
 }
 
@@ -161,24 +165,34 @@ impl Model {
                 weight: 1.0,
             })
             .collect();
+        let categories = CategoryJudge::train(examples, &rows, options.seed);
+        let categories = categories.as_ref();
         match options.kind {
-            ModelKind::Blend => Self::learn(&rows, options),
+            ModelKind::Blend => Self::learn_with(&rows, options, categories),
             ModelKind::Flast => {
                 let (flast, held_out) = FlastJudge::train(examples, &rows, options);
                 let card = card(&rows, &held_out, options)?;
-                Self::from_bytes(&file::write_flast(&card, &flast))
+                Self::from_bytes(&file::write_flast(&card, &flast, categories))
             }
             ModelKind::Paths => {
                 let trained = PathJudge::train(examples, &rows, options);
                 let card = card(&rows, trained.as_ref().map_or(&[], |(_, held_out)| held_out), options)?;
                 let (paths, _) = trained.ok_or(too_few(&rows))?;
-                Self::from_bytes(&paths.write(&card))
+                Self::from_bytes(&paths.write(&card, categories))
             }
         }
     }
 
     /// Learns from tests that have been read.
     pub fn learn(rows: &[Row<'_>], options: &TrainOptions) -> Result<Self, ModelError> {
+        Self::learn_with(rows, options, None)
+    }
+
+    fn learn_with(
+        rows: &[Row<'_>],
+        options: &TrainOptions,
+        categories: Option<&CategoryJudge>,
+    ) -> Result<Self, ModelError> {
         card(rows, &[], options)?;
         let (mut blend, held_out) = Blend::train(
             &sample(rows),
@@ -193,7 +207,7 @@ impl Model {
             return Err(too_few(rows));
         }
         // A model file rounds numbers: what is used is always what was read.
-        Self::from_bytes(&file::write(&card(rows, &held_out, options)?, &blend))
+        Self::from_bytes(&file::write(&card(rows, &held_out, options)?, &blend, categories))
     }
 
     /// The model that ships with the binary, trained across projects.
@@ -203,16 +217,17 @@ impl Model {
 
     /// Reads a model file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelError> {
-        let (card, judge, checksum) = file::read(bytes)?;
-        Ok(Self { card, judge, checksum })
+        let (Contents { card, judge, categories }, checksum) = file::read(bytes)?;
+        Ok(Self { card, judge, categories, checksum })
     }
 
     /// The model file: small, versioned and checksummed.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let categories = self.categories.as_ref();
         match &self.judge {
-            Judge::Blend(blend) => file::write(&self.card, blend),
-            Judge::Flast(flast) => file::write_flast(&self.card, flast),
-            Judge::Paths(paths) => paths.write(&self.card),
+            Judge::Blend(blend) => file::write(&self.card, blend, categories),
+            Judge::Flast(flast) => file::write_flast(&self.card, flast, categories),
+            Judge::Paths(paths) => paths.write(&self.card, categories),
         }
     }
 
@@ -244,30 +259,18 @@ impl Model {
             .zip(&features)
             .map(|(test, features)| (features, Keys::new(project, &test.id, features)))
             .collect();
-        let blend = match &self.judge {
-            Judge::Blend(blend) => blend,
-            Judge::Flast(flast) => return flast.predict(tests, &pairs, explain_from),
-            Judge::Paths(paths) => return paths.predict(tests, &pairs, explain_from),
+        let mut predictions = match &self.judge {
+            Judge::Blend(blend) => predict(blend, tests, &pairs, explain_from),
+            Judge::Flast(flast) => flast.predict(tests, &pairs, explain_from),
+            Judge::Paths(paths) => paths.predict(tests, &pairs, explain_from),
         };
-        let judgements = blend.judge(&pairs);
-        (0..tests.len())
-            .into_par_iter()
-            .map(|place| {
-                let (features, keys) = &pairs[place];
-                let judgement = judgements[place];
-                let expert = blend.expert_for(keys).filter(|_| judgement.risk >= explain_from);
-                let hits = hits(&tests[place].body);
-                let reasons = expert.map(|expert| {
-                    reasons(blend, &blend.experts[expert], &tests[place], features, keys, &hits)
-                });
-                Prediction {
-                    risk: Probability::clamped(judgement.risk),
-                    familiarity: blend.base.past.familiarity(keys),
-                    category: category_guess(&hits),
-                    reasons: reasons.unwrap_or_default(),
-                }
-            })
-            .collect()
+        predictions.par_iter_mut().zip(tests).for_each(|(prediction, test)| {
+            prediction.category = match &self.categories {
+                Some(categories) => Some(categories.guess(test)),
+                None => category_guess(&hits(&test.body)),
+            };
+        });
+        predictions
     }
 
     /// How much the words on each line of a test speak for flakiness, or
@@ -283,8 +286,36 @@ impl Model {
     }
 }
 
+/// Predictions of a blend, without categories.
+fn predict(
+    blend: &Blend,
+    tests: &[SourceTest],
+    pairs: &[(&Features, Keys)],
+    explain_from: f64,
+) -> Vec<Prediction> {
+    let judgements = blend.judge(pairs);
+    (0..tests.len())
+        .into_par_iter()
+        .map(|place| {
+            let (features, keys) = &pairs[place];
+            let judgement = judgements[place];
+            let expert = blend.expert_for(keys).filter(|_| judgement.risk >= explain_from);
+            let reasons = expert.map(|expert| {
+                let hits = hits(&tests[place].body);
+                reasons(blend, &blend.experts[expert], &tests[place], features, keys, &hits)
+            });
+            Prediction {
+                risk: Probability::clamped(judgement.risk),
+                familiarity: blend.base.past.familiarity(keys),
+                category: None,
+                reasons: reasons.unwrap_or_default(),
+            }
+        })
+        .collect()
+}
+
 /// The kind of flakiness that the interfaces a test uses speak for.
-pub(crate) fn category_guess(hits: &[FamilyHit]) -> Option<CategoryGuess> {
+fn category_guess(hits: &[FamilyHit]) -> Option<CategoryGuess> {
     let probability = Probability::clamped(RULE_ACCURACY);
     Category::guess(hits).map(|category| CategoryGuess { category, probability })
 }

@@ -7,11 +7,13 @@ use flakewise_source::SourceTest;
 use rayon::prelude::*;
 
 use crate::blend::{HeldOut, Row};
+use crate::category::CategoryJudge;
 use crate::codec::{Damage, Reader, Writer};
-use crate::families::hits;
 use crate::features::Features;
-use crate::file::{familiarity_number, read_card, read_familiarity, write_card};
-use crate::model::{ModelCard, ModelError, TrainOptions, category_guess};
+use crate::file::{
+    familiarity_number, read_card, read_categories, read_familiarity, write_card, write_categories,
+};
+use crate::model::{ModelCard, ModelError, TrainOptions};
 use crate::past::{Keys, Past};
 use crate::path_model::{PathJudgement, PathModel, PathOptions, PathRow};
 use crate::reasons::{path_reason, siblings};
@@ -27,8 +29,8 @@ pub(crate) struct PathJudge {
 }
 
 impl PathJudge {
-    /// Learns, and says what it thought of tests that were held out. Nothing if
-    /// there are too few tests.
+    /// Trains; also returns predictions for held-out tests. `None` if there are too
+    /// few tests.
     pub(crate) fn train(
         examples: &[Example],
         rows: &[Row<'_>],
@@ -42,7 +44,7 @@ impl PathJudge {
             .map(|(row, words)| PathRow { words, keys: row.keys, flaky: row.flaky })
             .collect();
         let network = NetworkOptions { seed: train.seed, ..NetworkOptions::default() };
-        // Where too few classes have flaky tests to hold some out, tests are.
+        // With too few classes that have flaky tests, hold out single tests.
         [Familiarity::KnownProject, Familiarity::KnownClass].into_iter().find_map(|familiarity| {
             let options =
                 PathOptions { familiarity, embeddings: train.embeddings.clone(), network: network.clone() };
@@ -67,7 +69,7 @@ impl PathJudge {
             .into_par_iter()
             .map(|place| {
                 let keys = &pairs[place].1;
-                // Nothing is known of a test without a path but how many are flaky.
+                // Without a path there is only the base rate.
                 let has_path = !words[place].paths.is_empty();
                 let risk = if has_path { said[place].risk } else { usual };
                 let mut reasons = Vec::new();
@@ -78,14 +80,14 @@ impl PathJudge {
                 Prediction {
                     risk: Probability::clamped(risk),
                     familiarity: self.past.familiarity(keys).min(self.familiarity),
-                    category: category_guess(&hits(&tests[place].body)),
+                    category: None,
                     reasons,
                 }
             })
             .collect()
     }
 
-    /// The path that counts most, if the test is less likely flaky without it.
+    /// The path with the highest attention, if the score drops without it.
     fn path(&self, graph: &Graph, words: &PathWords, said: &PathJudgement) -> Option<Reason> {
         let most =
             said.attention.iter().copied().enumerate().max_by(|left, right| left.1.total_cmp(&right.1));
@@ -99,24 +101,27 @@ impl PathJudge {
     }
 
     /// The model file.
-    pub(crate) fn write(&self, card: &ModelCard) -> Vec<u8> {
+    pub(crate) fn write(&self, card: &ModelCard, categories: Option<&CategoryJudge>) -> Vec<u8> {
         let mut writer = Writer::default();
         write_card(card, &mut writer);
         self.past.write(&mut writer);
         writer.byte(familiarity_number(self.familiarity));
+        write_categories(categories, &mut writer);
         self.model.write(&writer.finish())
     }
 
     /// Reads a model file.
-    pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Self), ModelError> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<(ModelCard, Self, Option<CategoryJudge>), ModelError> {
         let (model, about) = PathModel::open(bytes)?;
-        let read = || -> Result<(ModelCard, Past, Familiarity), Damage> {
+        let read = || -> Result<_, Damage> {
             let mut reader = Reader::new(&about);
-            let read = (read_card(&mut reader)?, Past::read(&mut reader)?, read_familiarity(&mut reader)?);
+            let card = read_card(&mut reader)?;
+            let (past, familiarity) = (Past::read(&mut reader)?, read_familiarity(&mut reader)?);
+            let categories = read_categories(&mut reader)?;
             reader.end()?;
-            Ok(read)
+            Ok((card, past, familiarity, categories))
         };
-        let (card, past, familiarity) = read().map_err(ModelError::Damaged)?;
-        Ok((card, Self { model, past, familiarity }))
+        let (card, past, familiarity, categories) = read().map_err(ModelError::Damaged)?;
+        Ok((card, Self { model, past, familiarity }, categories))
     }
 }

@@ -1,9 +1,8 @@
 //! PEELER's predictor: a network over the paths of values through a test.
 //!
 //! It follows "Learning to effectively predict flakiness without running tests"
-//! (2022) with smaller layers, paths drawn anew for every batch, and an end of
-//! training that is decided on held-out classes or projects of the training
-//! data alone. A model file is in the safetensors format.
+//! (2022) with smaller layers, paths sampled for every batch, and early stopping
+//! on held-out classes or projects of the training data. A model file is in the safetensors format.
 
 use std::collections::HashMap;
 
@@ -21,7 +20,7 @@ use crate::model::ModelError;
 use crate::past::Keys;
 use crate::words::HashTable;
 
-/// A test to learn from.
+/// A labelled test.
 #[derive(Clone, Copy, Debug)]
 pub struct PathRow<'a> {
     /// Its paths.
@@ -35,11 +34,11 @@ pub struct PathRow<'a> {
 /// How a [`PathModel`] is trained.
 #[derive(Clone, Debug)]
 pub struct PathOptions {
-    /// Which tests it is to judge.
+    /// Which tests the model is for; decides what is held out.
     pub familiarity: Familiarity,
-    /// Embeddings to begin with.
+    /// Initial embeddings.
     pub embeddings: Option<Embeddings>,
-    /// The network. Embeddings set the number of values that stand for a word.
+    /// The network. Initial embeddings override its embedding size.
     pub network: NetworkOptions,
 }
 
@@ -53,27 +52,28 @@ pub struct PathModel {
     calibration: Platt,
 }
 
-/// What the network says of a test.
+/// The prediction for a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathJudgement {
     /// Not calibrated; orders tests.
     pub score: f64,
     /// The calibrated chance that it is flaky.
     pub risk: f64,
-    /// How much each path counts; together 1 if there are any.
+    /// The attention weight of each path; they sum to 1 if there are any.
     pub attention: Vec<f32>,
 }
 
-/// One part of the training data in so many decides when training ends.
+/// One in this many groups of the training data is held out for early stopping
+/// and calibration.
 const PARTS: usize = 6;
-/// Words of fewer tests are not learnt.
+/// Words of fewer tests are ignored.
 const LEAST_TESTS: u32 = 3;
-/// Of more words, those of most tests are kept.
+/// The most frequent words are kept.
 const MOST_WORDS: usize = 20_000;
 
 impl PathModel {
-    /// Trains a network, and says what it thought of the part of the training
-    /// data that decided when to stop. Nothing if the data cannot teach it.
+    /// Trains a network; also returns its predictions for the held-out part of the
+    /// training data. `None` if the data does not have enough groups of both labels.
     pub fn train(
         rows: &[PathRow<'_>],
         options: &PathOptions,
@@ -122,7 +122,7 @@ impl PathModel {
         self.calibration.slope * score + self.calibration.intercept
     }
 
-    /// Judges tests.
+    /// Scores tests.
     pub fn judge<'a>(&self, tests: impl Iterator<Item = &'a PathWords>) -> Vec<PathJudgement> {
         let bags: Vec<Bag> = tests.map(|words| bag(&self.tokens, words)).collect();
         let said = self.network.scores(bags.iter());
@@ -139,7 +139,7 @@ impl PathModel {
         self.write(&[])
     }
 
-    /// The model file, with something of ours in it.
+    /// The model file, with additional bytes.
     pub(crate) fn write(&self, about: &[u8]) -> Vec<u8> {
         let shape = self.network.shape();
         let single =
@@ -168,7 +168,7 @@ impl PathModel {
         Self::open(bytes).map(|(model, _)| model)
     }
 
-    /// A model, and what of ours is in its file.
+    /// The model and the additional bytes of its file.
     pub(crate) fn open(bytes: &[u8]) -> Result<(Self, Vec<u8>), ModelError> {
         let (_, about) = SafeTensors::read_metadata(bytes).map_err(|_| ModelError::NotAModel)?;
         let format = about.metadata().as_ref().and_then(|about| about.get("format"));
@@ -225,7 +225,7 @@ impl PathModel {
 const FORMAT: &str = "flakewise path network 1";
 const WORDS: &str = "words";
 const CALIBRATION: &str = "calibration";
-/// Bytes of ours.
+/// Additional bytes: the model card and known labels.
 const ABOUT: &str = "flakewise";
 
 fn wide(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
@@ -265,7 +265,7 @@ fn numbered(words: &[u64]) -> HashTable<u32> {
     words.iter().copied().zip(0..).collect()
 }
 
-/// A test in tokens. Words that are not known are left out.
+/// A test as tokens. Unknown words are dropped.
 fn bag(tokens: &HashTable<u32>, words: &PathWords) -> Bag {
     let known = |words: &Vec<u64>| words.iter().filter_map(|word| tokens.get(word).copied()).collect();
     Bag {
@@ -274,14 +274,14 @@ fn bag(tokens: &HashTable<u32>, words: &PathWords) -> Bag {
     }
 }
 
-/// Vectors of words, learnt elsewhere.
+/// Pretrained vectors of words.
 #[derive(Clone, Debug, Default)]
 pub struct Embeddings {
     width: usize,
     vectors: HashMap<u64, Vec<f32>>,
 }
 
-/// Why a file of embeddings cannot be used.
+/// Why an embeddings file cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddingsError {
     /// The first line is not two numbers.
@@ -300,7 +300,7 @@ pub enum EmbeddingsError {
     },
 }
 
-/// More values for each word would only cost time.
+/// Limits memory.
 const MOST_WIDTH: usize = 1024;
 
 impl Embeddings {

@@ -1,8 +1,8 @@
 //! A model is trained, kept as a file, read back, and asked.
 
 use flakewise_predict::{
-    ApiFamily, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, ModelKind, Reason,
-    Row, Surroundings, TrainOptions,
+    ApiFamily, Category, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, ModelKind,
+    Reason, Row, Surroundings, TrainOptions,
 };
 use flakewise_source::{Language, SourceTest, read_fragment};
 use proptest::prelude::*;
@@ -280,4 +280,47 @@ fn techniques_need_tests_of_both_kinds() {
         let error = Model::train(&examples, &TrainOptions { kind, ..TrainOptions::default() }).err();
         assert!(matches!(error, Some(ModelError::TooFewExamples { flaky: 0, .. })), "{error:?}");
     }
+}
+
+/// Labels with kinds: what sleeps is async, and what asks the warehouse depends on
+/// the time, which nothing but the labels tells.
+fn with_kinds() -> Vec<Example> {
+    let mut examples = examples();
+    for example in &mut examples {
+        example.category = example.flaky.then_some(Category::AsyncWait);
+    }
+    for project in 0..8 {
+        for class in 20..24 {
+            let source = "@Test\npublic void shares() {\n    Warehouse.fill(3);\n    assertEquals(3, Warehouse.size());\n}";
+            let class = format!("org.acme{project}.part{class}.Warehouse{class}Test");
+            let test = read_fragment(Language::Java, source, None, &class, "shares");
+            let project = format!("project{project}");
+            examples.push(Example { test, project, flaky: true, category: Some(Category::Time) });
+        }
+    }
+    examples
+}
+
+#[test]
+fn categories_are_learned_from_labels_if_that_beats_the_rule() {
+    let model = Model::train(&with_kinds(), &TrainOptions::default()).expect("there is enough to learn from");
+    let shares = read_fragment(
+        Language::Java,
+        "@Test\npublic void moves() {\n    Warehouse.fill(4);\n    assertEquals(4, Warehouse.size());\n}",
+        None,
+        "org.acme1.other.MovesTest",
+        "moves",
+    );
+    let tests = [shares, test(1, 77, 1, true)];
+    let kinds = |model: &Model| -> Vec<Option<Category>> {
+        let said = model.predict("project1", &tests, 1.0);
+        said.iter().map(|said| said.category.map(|guess| guess.category)).collect()
+    };
+    let trained = [Some(Category::Time), Some(Category::AsyncWait)];
+    assert_eq!(kinds(&model), trained);
+    // The rule takes the warehouse for state that tests share.
+    assert_eq!(kinds(&MODEL), [Some(Category::OrderDependent), Some(Category::AsyncWait)]);
+    let bytes = model.to_bytes();
+    let again = Model::from_bytes(&bytes).expect("it is whole");
+    assert_eq!((kinds(&again), again.to_bytes()), (trained.to_vec(), bytes));
 }

@@ -56,7 +56,7 @@ fn train(options: &PathOptions) -> PathModel {
 static MODEL: LazyLock<PathModel> = LazyLock::new(|| train(&options()));
 
 #[test]
-fn what_flows_into_an_assertion_is_learnt() {
+fn what_flows_into_an_assertion_is_learned() {
     let judged = MODEL.judge(WORDS.iter().map(|(words, ..)| words));
     for ((words, _, flaky), judged) in WORDS.iter().zip(judged) {
         assert_eq!(judged.risk > 0.5, *flaky, "{judged:?}");
@@ -101,7 +101,7 @@ fn a_damaged_or_foreign_file_is_refused() {
 }
 
 #[test]
-fn embeddings_that_were_learnt_elsewhere_are_begun_with() {
+fn pretrained_embeddings_are_used() {
     let embeddings = Embeddings::parse("2 5\nsocket 1 0 0 0 0\nparser 0 1 0 0 0\n").expect("it is right");
     let model = train(&PathOptions { embeddings: Some(embeddings), ..options() });
     assert_ne!(model.to_bytes(), MODEL.to_bytes());

@@ -525,9 +525,10 @@ pub(crate) struct ExplainArguments {
         that ran often and never failed. The source is that of the work tree.\n\n\
         With `--labels`, learns from a file of JSON lines, which may be packed with gzip:\n\n  \
         {\"test\": \"tests/test_cart.py::test_total\", \"flaky\": true, \"category\": \"async-wait\"}\n\n\
-        `category` may be missing. With `source`, and `language` unless it is Java, a line\n\
-        brings the test's source along. Public data sets with `source`, `label`, `project`,\n\
-        `class` and `method` are read as they are.\n\n\
+        `category` is optional; with 20 or more, a category model is trained too. With\n\
+        `source`, and `language` unless it is Java, a line brings the test's source along.\n\
+        Public data sets with `source`, `label`, `project`, `class` and `method` are read\n\
+        as they are.\n\n\
         Prints what to expect of the model, measured on tests that were held out.",
     after_help = "Examples:\n  \
         flakewise train\n  \

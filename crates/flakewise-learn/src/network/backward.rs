@@ -1,4 +1,4 @@
-//! From errors in scores to gradients.
+//! The backward pass.
 
 use super::forward::{Activations, Layer};
 use super::math::{Factor, add_scaled, dot, multiply};
@@ -23,7 +23,7 @@ impl Gradients {
         multiply(inputs, Factor::new(errors, columns), true, self.part(part));
     }
 
-    /// Adds the sum of the errors of all rows.
+    /// Adds the sum of `errors` over all rows.
     fn add_sum(&mut self, part: Part, errors: &[f32]) {
         let sum = self.part(part);
         for row in errors.chunks_exact(sum.len()) {
@@ -68,7 +68,7 @@ impl Activations {
         let gates = self.first.errors(states, parameters.part(Part::FirstRecurrent), hidden, packed);
         self.first.recurrent_gradient(gradients.part(Part::FirstRecurrent), &gates, hidden, packed);
 
-        // Rows of one item meet again.
+        // Sum over the rows of each item.
         let mut entering = vec![0.0; packed.halves.len() * 4 * hidden];
         for (&item, row) in packed.items.iter().zip(gates.chunks_exact(4 * hidden)) {
             add_scaled(&mut entering[item as usize * 4 * hidden..][..4 * hidden], row, 1.0);
@@ -115,7 +115,7 @@ impl Activations {
         states
     }
 
-    /// Through normalisation and the first linear layer to the embeddings.
+    /// Gradients of normalisation, the first linear layer and the embeddings.
     fn item_gradients(
         &self,
         parameters: &Parameters,
@@ -158,7 +158,7 @@ impl Activations {
 }
 
 impl Layer {
-    /// The errors of what enters the gates, given those of the hidden states.
+    /// The gradients of the gate inputs, given those of the hidden states.
     fn errors(&self, mut states: Vec<f32>, recurrent: &[f32], hidden: usize, packed: &Packed) -> Vec<f32> {
         let mut gates = vec![0.0; self.gates.len()];
         let mut cells = vec![0.0; self.cells.len()];

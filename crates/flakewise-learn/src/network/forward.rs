@@ -1,27 +1,27 @@
-//! From tokens to scores.
+//! The forward pass.
 
 use super::math::{Factor, add_scaled, dot, multiply, sigmoid, softmax, tanh};
 use super::pack::Packed;
 use super::parameters::{Parameters, Part};
 use super::{Bag, NetworkScore};
 
-/// All that is computed on the way, as the way back needs it.
+/// All intermediate values; the backward pass needs them.
 pub(super) struct Activations {
     /// The mean embeddings of both halves of each item.
     pub(super) means: Vec<f32>,
     /// The items after normalisation.
     pub(super) normal: Vec<f32>,
-    /// One over the spread of each item before it.
+    /// One over the standard deviation of each item before normalisation.
     pub(super) spreads: Vec<f32>,
-    /// The items as the first layer takes them.
+    /// The item vectors: input of the first LSTM layer.
     pub(super) items: Vec<f32>,
     pub(super) first: Layer,
     pub(super) second: Layer,
-    /// How much each sequence counts in its bag.
+    /// The attention weight of each sequence in its bag.
     pub(super) attention: Vec<f32>,
     /// The weighted mean of the sequences of each bag.
     pub(super) bags: Vec<f32>,
-    /// The bags after the head.
+    /// The output of the first linear layer for each bag.
     pub(super) heads: Vec<f32>,
     /// The scores.
     pub(super) scores: Vec<f32>,
@@ -29,17 +29,17 @@ pub(super) struct Activations {
 
 /// An LSTM layer: a row for each row of the pack.
 pub(super) struct Layer {
-    /// The input, forget, cell and output gates, after their functions.
+    /// The activated input, forget, cell and output gates.
     pub(super) gates: Vec<f32>,
-    /// What each cell remembers.
+    /// Cell states.
     pub(super) cells: Vec<f32>,
-    /// The same, bounded.
+    /// Their hyperbolic tangent.
     pub(super) bounded: Vec<f32>,
-    /// What comes out.
+    /// Hidden states.
     pub(super) hidden: Vec<f32>,
 }
 
-/// Keeps an item whose numbers are all the same from being divided by nothing.
+/// Avoids a division by zero for items whose values are all equal.
 const EPSILON: f32 = 1e-5;
 
 impl Activations {
@@ -58,7 +58,7 @@ impl Activations {
                 *value = tanh(*value * scale + shift);
             }
         }
-        // What enters the gates is computed once for each item, not for each row.
+        // The input product is computed once per item, not once per row.
         let gates = 4 * hidden;
         let mut entering = repeated(parameters.part(Part::FirstBias), packed.halves.len());
         let weights = Factor::new(parameters.part(Part::FirstInput), gates);
@@ -125,7 +125,7 @@ impl Activations {
         self.heads = heads;
     }
 
-    /// What is said of each bag.
+    /// The scores and attention weights of all bags.
     pub(super) fn said<'a>(&self, packed: &Packed, bags: impl Iterator<Item = &'a Bag>) -> Vec<NetworkScore> {
         let each = bags.zip(&packed.bags).zip(&self.scores).enumerate();
         each.map(|(number, ((bag, sequences), &score))| {
@@ -140,7 +140,7 @@ impl Activations {
 }
 
 impl Layer {
-    /// `gates` comes with what enters them from below.
+    /// `gates` contains the input product and the bias.
     fn of(mut gates: Vec<f32>, recurrent: &[f32], hidden: usize, packed: &Packed) -> Self {
         let rows = packed.items.len();
         let mut layer = Self {
@@ -190,7 +190,7 @@ impl Layer {
     }
 }
 
-/// The mean embeddings of both halves of each item; of no tokens, zero.
+/// The mean embeddings of both halves of each item; zero for a half without tokens.
 fn means(parameters: &Parameters, packed: &Packed) -> Vec<f32> {
     let width = parameters.shape.embedding;
     let embeddings = parameters.part(Part::Embeddings);
@@ -204,7 +204,7 @@ fn means(parameters: &Parameters, packed: &Packed) -> Vec<f32> {
     means
 }
 
-/// Moves the mean to 0 and the spread to 1, and returns one over the spread.
+/// Scales to mean 0 and variance 1; returns one over the standard deviation.
 fn normalise(row: &mut [f32]) -> f32 {
     let count = row.len() as f32;
     let mean = row.iter().sum::<f32>() / count;

@@ -1,7 +1,6 @@
-//! Products of matrices, and the functions of a network.
+//! Matrix products and activation functions.
 
-/// A matrix to multiply: its values row by row, and whether it is meant the
-/// other way round.
+/// A matrix in row-major order, optionally transposed.
 #[derive(Clone, Copy)]
 pub(super) struct Factor<'a> {
     values: &'a [f32],
@@ -20,7 +19,7 @@ impl<'a> Factor<'a> {
         Self { rows: self.columns, columns: self.rows, transposed: !self.transposed, ..self }
     }
 
-    /// From row to row and from column to column.
+    /// Row stride and column stride.
     #[expect(clippy::cast_possible_wrap, reason = "no slice is that long")]
     fn strides(&self) -> (isize, isize) {
         if self.transposed { (1, self.rows as isize) } else { (self.columns as isize, 1) }
@@ -57,11 +56,11 @@ pub(super) fn multiply(left: Factor<'_>, right: Factor<'_>, add: bool, product: 
     }
 }
 
-/// The exponential function to about seven digits, without branches, so that
-/// loops over it use vector instructions.
+/// The exponential function with a relative error below 1e-6. It has no branches,
+/// so that loops over it vectorise.
 #[inline]
 fn exp(value: f32) -> f32 {
-    // Adding and taking away this number rounds to a whole one.
+    // Adding and subtracting this number rounds to an integer.
     const ROUND: f32 = 12_582_912.0;
     let value = value.clamp(-87.0, 88.0);
     let power = (value * std::f32::consts::LOG2_E + ROUND) - ROUND;
@@ -73,19 +72,19 @@ fn exp(value: f32) -> f32 {
     (sum * rest * rest + rest + 1.0) * scale
 }
 
-/// From 0 to 1.
+/// The logistic function.
 #[inline]
 pub(super) fn sigmoid(value: f32) -> f32 {
     1.0 / (1.0 + exp(-value))
 }
 
-/// From −1 to 1.
+/// The hyperbolic tangent.
 #[inline]
 pub(super) fn tanh(value: f32) -> f32 {
     2.0 * sigmoid(2.0 * value) - 1.0
 }
 
-/// Shares that rise with the exponential of each value, together 1.
+/// Softmax, in place.
 pub(super) fn softmax(values: &mut [f32]) {
     let largest = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     for value in values.iter_mut() {
@@ -97,7 +96,7 @@ pub(super) fn softmax(values: &mut [f32]) {
     }
 }
 
-/// How much a score is surprised by the label.
+/// The binary cross-entropy of a score in log-odds.
 pub(super) fn cross_entropy(score: f32, label: bool) -> f64 {
     let against = f64::from(if label { -score } else { score });
     against.max(0.0) + (-against.abs()).exp().ln_1p()
@@ -107,7 +106,7 @@ pub(super) fn dot(left: &[f32], right: &[f32]) -> f32 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
 
-/// Adds a vector times a number.
+/// Adds `scale` times a vector.
 pub(super) fn add_scaled(sum: &mut [f32], vector: &[f32], scale: f32) {
     sum.iter_mut().zip(vector).for_each(|(sum, value)| *sum += scale * value);
 }

@@ -1,6 +1,6 @@
-//! How weights follow gradients.
+//! The optimiser.
 
-/// Adam (Kingma and Ba, 2015), with gradients cut to a length.
+/// Adam (Kingma and Ba, 2015) with gradient clipping.
 pub(super) struct Adam {
     rate: f32,
     means: Vec<f32>,
@@ -11,7 +11,7 @@ pub(super) struct Adam {
 const MEAN_DECAY: f32 = 0.9;
 const SQUARE_DECAY: f32 = 0.999;
 const EPSILON: f32 = 1e-8;
-/// Longer gradients are cut: one strange batch must not undo the others.
+/// Gradients are clipped to this norm.
 const MOST_LENGTH: f32 = 1.0;
 
 impl Adam {

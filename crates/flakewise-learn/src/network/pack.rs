@@ -1,28 +1,27 @@
-//! Sequences of different lengths as matrices without gaps.
+//! Sequences of different lengths as matrices without padding.
 
 use std::ops::Range;
 
 use super::Bag;
 use crate::random::Random;
 
-/// Bags in the form that is computed with. Sequences are sorted, the longest
-/// first, and rows go by place in the sequence: those of all first items, those
-/// of all second items of the sequences that have one, and so on.
+/// Bags in time-major order. Sequences are sorted by length, longest first; the
+/// rows of all first items come first, then those of all second items, and so on.
 #[derive(Debug, Default)]
 pub(super) struct Packed {
     /// The tokens of all halves of items.
     pub(super) tokens: Vec<u32>,
-    /// Which of them each half of each item has.
+    /// The range of `tokens` of each half of each item.
     pub(super) halves: Vec<[Range<usize>; 2]>,
     /// The item of each row.
     pub(super) items: Vec<u32>,
-    /// The rows of each place in the sequences.
+    /// The rows of each time step.
     pub(super) places: Vec<Range<usize>>,
     /// The last row of each sequence.
     pub(super) last: Vec<usize>,
     /// The sequences of each bag, in the order of the bag.
     pub(super) bags: Vec<Vec<usize>>,
-    /// Sequences the bags have, with those that were not taken.
+    /// Which sequences of each bag were sampled.
     sequences: Vec<Vec<usize>>,
 }
 
@@ -33,7 +32,7 @@ impl Packed {
         Self::new(bags.map(|bag| (bag, all(bag))), |_| true)
     }
 
-    /// At most so many sequences of each bag, without some tokens, at random.
+    /// A random sample of the sequences and tokens of each bag.
     pub(super) fn drawn<'a>(
         bags: impl Iterator<Item = &'a Bag>,
         sequences: usize,
@@ -48,7 +47,7 @@ impl Packed {
 
     fn new<'a>(bags: impl Iterator<Item = (&'a Bag, Vec<usize>)>, mut keep: impl FnMut(u32) -> bool) -> Self {
         let mut packed = Self::default();
-        // Sequences as the items of this pack, with their bag.
+        // Each sequence as items of this pack, with its bag and its index there.
         let mut sequences: Vec<(Vec<u32>, usize, usize)> = Vec::new();
         for (number, (bag, chosen)) in bags.enumerate() {
             let mut item_of: Vec<Option<u32>> = vec![None; bag.items.len()];
@@ -97,7 +96,7 @@ impl Packed {
         u32::try_from(self.halves.len() - 1).expect("a part of a batch has few items")
     }
 
-    /// Which sequence of its bag each of the taken ones is.
+    /// The indices of the sampled sequences of a bag.
     pub(super) fn taken(&self, bag: usize) -> &[usize] {
         &self.sequences[bag]
     }

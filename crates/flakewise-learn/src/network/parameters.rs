@@ -1,23 +1,23 @@
-//! All numbers of a network in one list.
+//! All parameters of a network in one vector.
 
 use std::ops::Range;
 
 use crate::random::Random;
 
-/// How large a network is.
+/// The dimensions of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkShape {
-    /// How many tokens it knows.
+    /// Number of tokens.
     pub vocabulary: usize,
-    /// How many numbers stand for a token.
+    /// Size of a token's embedding.
     pub embedding: usize,
-    /// How many numbers stand for an item.
+    /// Size of an item's vector.
     pub item: usize,
-    /// How many numbers stand for a sequence.
+    /// Size of the hidden state.
     pub hidden: usize,
 }
 
-/// A part of a network.
+/// A parameter tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "`name` says what each is")]
 pub enum Part {
@@ -40,7 +40,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of them, in the order of their values.
+    /// All of them, in the order of storage.
     pub const ALL: [Self; 16] = [
         Self::Embeddings,
         Self::ItemWeights,
@@ -85,7 +85,7 @@ impl Part {
     /// Rows and columns.
     pub fn size(self, shape: &NetworkShape) -> [usize; 2] {
         let NetworkShape { vocabulary, embedding, item, hidden } = *shape;
-        // Gates are four times as wide; a shape from a file may say anything.
+        // There are four gates. A shape from a file may have any values.
         let (gates, pair) = (hidden.saturating_mul(4), embedding.saturating_mul(2));
         match self {
             Self::Embeddings => [vocabulary, embedding],
@@ -100,7 +100,7 @@ impl Part {
         }
     }
 
-    /// How many values it has, if that can be counted.
+    /// Number of values; `None` on overflow.
     pub(super) fn length(self, shape: &NetworkShape) -> Option<usize> {
         let [rows, columns] = self.size(shape);
         rows.checked_mul(columns)
@@ -114,8 +114,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Values to begin with: small at random, in proportion to how many are
-    /// added up; a forget gate begins open.
+    /// Random initial values, scaled by fan-in. Forget gates start open.
     pub(super) fn random(shape: NetworkShape, embeddings: &[(u32, Vec<f32>)], seed: u64) -> Self {
         let mut random = Random::new(seed, 2);
         let mut values = Vec::new();

@@ -80,9 +80,9 @@ fn a_bag_is_judged_the_same_alone_and_beside_others() {
 }
 
 #[test]
-fn an_order_that_matters_is_learnt() {
+fn the_order_of_items_is_learned() {
     // A bag is positive if one of its sequences has token 1 before token 2.
-    // Words alone cannot tell: all bags have the same.
+    // A bag of words cannot tell them apart: all bags have the same tokens.
     let mut random = Random::new(5, 0);
     let item = |token: u32| [vec![token], vec![]];
     let items: Vec<[Vec<u32>; 2]> = (0..7).map(item).collect();

@@ -68,6 +68,28 @@ impl CategoryModel {
         }
     }
 
+    /// The parts of a model without transfer.
+    pub(super) fn parts(&self) -> (&Forest, &Booster) {
+        debug_assert!(self.transfer.is_none(), "what another model says is not part of it");
+        (&self.forest, &self.booster)
+    }
+
+    /// Builds a model from its parts; `None` if they have another number of classes.
+    pub(super) fn from_parts(forest: Forest, booster: Booster) -> Option<Self> {
+        let kinds = Category::ALL.len();
+        let fits = forest.outputs() == kinds && booster.base().len() == kinds;
+        fits.then_some(Self { transfer: None, forest, booster })
+    }
+
+    /// The most likely category; the first in case of a tie.
+    pub(super) fn likeliest(&self, test: &SourceTest) -> Category {
+        let probabilities = self.probabilities(test);
+        let likelier = |best: Category, next: Category| {
+            if probabilities[next as usize] > probabilities[best as usize] { next } else { best }
+        };
+        Category::ALL.into_iter().reduce(likelier).expect("there are kinds")
+    }
+
     /// How likely each kind is, given that the test is flaky.
     pub fn probabilities(&self, test: &SourceTest) -> [f64; 5] {
         let row = row(test, self.transfer.as_ref());
