@@ -254,7 +254,7 @@ pub(crate) fn write_tree(tree: &Tree, writer: &mut Writer) {
     }
 }
 
-/// A tree that gives so many numbers.
+/// A tree with this many outputs per node.
 pub(crate) fn read_tree(reader: &mut Reader<'_>, columns: usize, outputs: usize) -> Result<Tree, Damage> {
     let count = reader.count(9)?;
     let mut nodes = Vec::with_capacity(count);

@@ -2,7 +2,8 @@
 //!
 //! It follows "Learning to effectively predict flakiness without running tests"
 //! (2022) with smaller layers, paths sampled for every batch, and early stopping
-//! on held-out classes or projects of the training data. A model file is in the safetensors format.
+//! on held-out classes or projects of the training data. A model file is in the
+//! safetensors format.
 
 use std::collections::HashMap;
 

@@ -225,7 +225,7 @@ impl ApiCounts {
 
 /// What a model uses beside the words of a test and its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each group is chosen by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "each group is selected independently")]
 pub struct FeatureGroups {
     /// The test tree: superclasses, set-up, helpers.
     pub test_tree: bool,

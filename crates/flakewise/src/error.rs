@@ -163,7 +163,7 @@ impl ExpectedError {
                  `org.acme.CartTest#adds`; `flakewise predict --all` lists all tests"
                     .to_owned(),
             ),
-            Self::EmbeddingsUnused => Some("only a network over paths begins with embeddings".to_owned()),
+            Self::EmbeddingsUnused => Some("add `--model paths`, or leave `--embeddings` out".to_owned()),
             Self::GraphFormat { .. } => Some("end the name with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
             Self::NoRepository => Some("leave `--changed` out to look at all tests".to_owned()),

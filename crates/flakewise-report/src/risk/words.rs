@@ -41,22 +41,21 @@ pub(super) fn reason(reason: &RiskReason) -> String {
 /// Characters of a step of a path.
 const STEP: usize = 40;
 
-/// `0` flows through `port`, `url` to `assertEquals`; in the middle of a long path
-/// steps are left out.
+/// path `0` → `port` → … → `answer` → `assertEquals`. Not every edge is a flow of
+/// data: a sleep only precedes its assertion, so no verb is used.
 fn path(steps: &[String]) -> String {
     let shown = |step: &String| format!("`{}`", cut(clean(step), STEP));
-    let [first, through @ .., last] = steps else { return steps.iter().map(shown).collect() };
-    let (first, last) = (shown(first), shown(last));
-    let through: Vec<String> = match through {
-        [] => return format!("{first} flows to {last}"),
-        [next, .., before] if through.len() > STEPS => vec![shown(next), "…".to_owned(), shown(before)],
-        _ => through.iter().map(shown).collect(),
+    let texts: Vec<String> = match steps {
+        [first, second, .., before, last] if steps.len() > STEPS => {
+            vec![shown(first), shown(second), "…".to_owned(), shown(before), shown(last)]
+        }
+        _ => steps.iter().map(shown).collect(),
     };
-    format!("{first} flows through {} to {last}", through.join(", "))
+    format!("path {}", texts.join(" → "))
 }
 
-/// Of more steps between the ends, only the first and the last are shown.
-const STEPS: usize = 3;
+/// Longer paths are shown with their first two and last two steps.
+const STEPS: usize = 5;
 
 fn on_lines(lines: &[u32]) -> String {
     format!("{} {}", if lines.len() == 1 { "line" } else { "lines" }, line_list(lines))
