@@ -24,6 +24,7 @@ fn main() {
             project: record.project,
             flaky: record.flaky,
             category: None,
+            surroundings: None,
         })
         .collect();
     let options = TrainOptions {

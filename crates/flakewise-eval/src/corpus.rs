@@ -79,6 +79,7 @@ impl Corpus {
                     project: record.project.clone(),
                     flaky: record.flaky,
                     category: record.category,
+                    surroundings: record.surroundings.clone(),
                 };
                 (example, features)
             })

@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use flakewise_predict::{Category, Surroundings};
+use flakewise_paths::Surroundings;
+use flakewise_predict::Category;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -42,3 +42,4 @@ pub use protocol::Protocol;
 pub use replay::{Replay, ReplayResult, ReplayTest, share_of};
 pub use simple::simple_models;
 pub use slice::SliceMeasures;
+pub use surroundings::SurroundingsLine;

@@ -1,18 +1,18 @@
-//! Reads surroundings of tests from a data set that was derived from their
-//! repositories: one object a line, as `NAME_cut.jsonl.gz` beside `NAME.jsonl.gz`.
+//! Surroundings of tests as a data set that is derived from their repositories:
+//! one object a line, as `NAME_cut.jsonl.gz` beside `NAME.jsonl.gz`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flakewise_predict::{ApiCounts, ApiFamily, Calls, CodeUnderTest, Surroundings, TestTree};
-use serde::Deserialize;
+use flakewise_paths::{ApiCounts, ApiFamily, Calls, CodeUnderTest, Surroundings, TestTree};
+use serde::{Deserialize, Serialize};
 
 /// One line of the data set.
-#[derive(Deserialize)]
-pub(crate) struct SurroundingsLine {
+#[derive(Serialize, Deserialize)]
+pub struct SurroundingsLine {
     pub(crate) id: String,
     /// 2 if the test method was found, 1 if only its class, 0 if neither.
     found: u8,
-    /// Methods at depth 1 as `Class.method/arity:lines`.
+    /// Methods at depth 1 as `Class.method/arity:lines`, or their classes alone.
     #[serde(default)]
     m: Vec<String>,
     #[serde(default)]
@@ -46,6 +46,45 @@ pub(crate) struct SurroundingsLine {
 type Counts = BTreeMap<String, u32>;
 
 impl SurroundingsLine {
+    /// The line of a test; `None` stands for one that was not found.
+    pub fn new(id: &str, surroundings: Option<&Surroundings>) -> Self {
+        let found = if surroundings.is_some() { 2 } else { 0 };
+        let Surroundings { calls, own, tree, under } = surroundings.cloned().unwrap_or_default();
+        Self {
+            id: id.to_owned(),
+            found,
+            m: under.class_names,
+            n: under.methods,
+            l: under.lines,
+            c: under.classes,
+            f1: named(&under.apis[0]),
+            f2: named(&under.apis[1]),
+            md: named(&under.nearest),
+            calls: [
+                calls.all,
+                calls.production,
+                calls.test_tree,
+                calls.library,
+                calls.mocks,
+                calls.unresolved,
+                calls.by_unique_name,
+            ],
+            tree: [
+                tree.superclasses,
+                tree.test_superclasses,
+                tree.set_up,
+                tree.methods,
+                tree.lines,
+                tree.mock_calls,
+            ],
+            base: tree.bases,
+            ft: named(&tree.apis),
+            fb: named(&own),
+            w: under.words.into_iter().collect(),
+            wt: tree.words.into_iter().collect(),
+        }
+    }
+
     /// What it says; nothing if the class was not found.
     pub(crate) fn surroundings(self) -> Option<Surroundings> {
         if self.found == 0 {
@@ -82,6 +121,11 @@ impl SurroundingsLine {
     }
 }
 
+fn named(counts: &ApiCounts) -> Counts {
+    let named = ApiFamily::ALL.into_iter().map(|family| (family.name().to_owned(), counts.get(family)));
+    named.filter(|(_, count)| *count > 0).collect()
+}
+
 /// Families of other names are left out.
 fn api_counts(named: &Counts) -> ApiCounts {
     let mut counts = ApiCounts::default();
@@ -112,6 +156,7 @@ mod tests {
         assert_eq!(read.under.nearest.get(ApiFamily::Sleep), 2);
         assert_eq!(read.own.get(ApiFamily::Time), 1);
         assert_eq!(read.tree.apis.get(ApiFamily::Thread), 2);
+        assert_eq!(SurroundingsLine::new("p/C#m", Some(&read)).surroundings(), Some(read));
     }
 
     #[test]

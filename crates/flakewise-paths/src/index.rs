@@ -10,12 +10,13 @@ mod resolver;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use flakewise_source::{Language, SourcePath, list_sources, load_file};
 use rayon::prelude::*;
 
 use crate::limits::{FILES, OVERLOADS, SUPERCLASSES};
-use crate::outline::Outline;
+use crate::outline::{Class, Function, Outline};
 use crate::scope::ParsedFile;
 pub use resolver::FileResolver;
 
@@ -42,21 +43,49 @@ struct IndexedFile {
     outline: Outline,
     /// By class, the functions in it; the last list has those in none.
     functions: Vec<Vec<u32>>,
+    /// By class, once they are asked for.
+    lineages: Vec<OnceLock<Lineage>>,
     is_test: bool,
 }
 
 /// A class of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct ClassRef {
-    file: u32,
-    class: u32,
+pub(crate) struct ClassRef {
+    pub(crate) file: u32,
+    pub(crate) class: u32,
 }
 
 /// A function of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct FunctionRef {
-    file: u32,
-    function: u32,
+pub(crate) struct FunctionRef {
+    pub(crate) file: u32,
+    pub(crate) function: u32,
+}
+
+/// A class and what it extends.
+#[derive(Debug)]
+struct Lineage {
+    /// The class and its superclasses, nearest first.
+    classes: Box<[ClassRef]>,
+    /// The first superclass that is not in the repository, as it is written.
+    library: Option<String>,
+}
+
+/// What a call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Target {
+    Function(FunctionRef),
+    /// A class without a constructor that is written.
+    Class(ClassRef),
+}
+
+impl Target {
+    pub(crate) fn file(self) -> u32 {
+        match self {
+            Self::Function(at) => at.file,
+            Self::Class(at) => at.file,
+        }
+    }
 }
 
 /// How an index was built.
@@ -66,6 +95,8 @@ pub struct IndexSummary {
     pub files: usize,
     /// Files that had to be parsed.
     pub parsed: usize,
+    /// Of the paths and contents of all files.
+    pub digest: [u8; 32],
 }
 
 impl Index {
@@ -89,7 +120,14 @@ impl Index {
             })
             .collect();
         let parsed = read.iter().filter(|(.., is_new)| *is_new).count();
-        let summary = IndexSummary { files: read.len(), parsed };
+        let mut digest = blake3::Hasher::new();
+        for (source, key, ..) in &read {
+            digest
+                .update(&(source.path.len() as u64).to_le_bytes())
+                .update(source.path.as_bytes())
+                .update(key);
+        }
+        let summary = IndexSummary { files: read.len(), parsed, digest: *digest.finalize().as_bytes() };
         if let Some(path) = cache
             && (parsed > 0 || known.len() != read.len())
         {
@@ -109,8 +147,9 @@ impl Index {
                 let class = function.class.map_or(outline.classes.len(), |class| class as usize);
                 functions[class].push(at);
             }
+            let lineages = outline.classes.iter().map(|_| OnceLock::new()).collect();
             let is_test = is_test_path(&path);
-            index.files.push(IndexedFile { path, language, outline, functions, is_test });
+            index.files.push(IndexedFile { path, language, outline, functions, lineages, is_test });
         }
         index.files.sort_by(|left, right| left.path.cmp(&right.path));
         for (at, file) in (0..).zip(&index.files) {
@@ -134,8 +173,7 @@ impl Index {
     /// Resolves the calls of a file. A file that is not in the index has no
     /// resolver.
     pub fn resolver(&self, path: &str) -> Option<FileResolver<'_>> {
-        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
-        Some(FileResolver::new(self, u32::try_from(at).ok()?))
+        Some(FileResolver::new(self, self.file(path)?))
     }
 
     /// The files that hold the superclasses of a class of a file, nearest
@@ -154,23 +192,101 @@ impl Index {
     }
 
     /// A class and its superclasses, nearest first. Cycles end it.
-    fn lineage(&self, start: ClassRef) -> Vec<ClassRef> {
-        let mut lineage = vec![start];
+    pub(crate) fn lineage(&self, start: ClassRef) -> &[ClassRef] {
+        &self.whole_lineage(start).classes
+    }
+
+    /// The first superclass of a class that is not in the repository, as it is
+    /// written.
+    pub(crate) fn library_base(&self, class: ClassRef) -> Option<&str> {
+        self.whole_lineage(class).library.as_deref()
+    }
+
+    fn whole_lineage(&self, start: ClassRef) -> &Lineage {
+        let lineage = &self.files[start.file as usize].lineages[start.class as usize];
+        lineage.get_or_init(|| self.find_lineage(start))
+    }
+
+    fn find_lineage(&self, start: ClassRef) -> Lineage {
+        let mut classes = vec![start];
+        let mut library = None;
         let mut next = 0;
-        while let Some(class) = lineage.get(next).copied() {
+        while let Some(class) = classes.get(next).copied() {
             next += 1;
-            let file = &self.files[class.file as usize];
             let resolver = FileResolver::new(self, class.file);
-            for base in &file.outline.classes[class.class as usize].bases {
-                if lineage.len() >= SUPERCLASSES {
-                    return lineage;
-                }
-                if let Some(found) = resolver.class(base).filter(|found| !lineage.contains(found)) {
-                    lineage.push(found);
+            for base in &self.class(class).bases {
+                match resolver.class(base) {
+                    Some(found) if classes.len() < SUPERCLASSES && !classes.contains(&found) => {
+                        classes.push(found)
+                    }
+                    Some(_) => {}
+                    None if library.is_none() => library = Some(base.clone()),
+                    None => {}
                 }
             }
         }
-        lineage
+        Lineage { classes: classes.into_boxed_slice(), library }
+    }
+
+    /// How many files there are.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.files.len()).expect("the number of files is limited")
+    }
+
+    pub(crate) fn file(&self, path: &str) -> Option<u32> {
+        let at = self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+        u32::try_from(at).ok()
+    }
+
+    pub(crate) fn path(&self, file: u32) -> &str {
+        &self.files[file as usize].path
+    }
+
+    pub(crate) fn language(&self, file: u32) -> Language {
+        self.files[file as usize].language
+    }
+
+    pub(crate) fn outline(&self, file: u32) -> &Outline {
+        &self.files[file as usize].outline
+    }
+
+    pub(crate) fn function(&self, at: FunctionRef) -> &Function {
+        &self.files[at.file as usize].outline.functions[at.function as usize]
+    }
+
+    fn class(&self, at: ClassRef) -> &Class {
+        &self.files[at.file as usize].outline.classes[at.class as usize]
+    }
+
+    pub(crate) fn class_name(&self, at: ClassRef) -> &str {
+        &self.class(at).name
+    }
+
+    /// The class of a method, or the class itself.
+    pub(crate) fn class_of(&self, target: Target) -> Option<ClassRef> {
+        match target {
+            Target::Function(at) => self.function(at).class.map(|class| ClassRef { file: at.file, class }),
+            Target::Class(class) => Some(class),
+        }
+    }
+
+    /// The functions of a class.
+    pub(crate) fn functions(&self, at: ClassRef) -> impl Iterator<Item = u32> + '_ {
+        self.files[at.file as usize].functions[at.class as usize].iter().copied()
+    }
+
+    /// The functions of a file that are in no class.
+    pub(crate) fn module_functions(&self, file: u32) -> impl Iterator<Item = u32> + '_ {
+        self.files[file as usize].functions.iter().next_back().into_iter().flatten().copied()
+    }
+
+    /// Whether a file holds tests or what they need, rather than code under test.
+    pub(crate) fn is_test_file(&self, file: u32) -> bool {
+        self.files[file as usize].is_test
+    }
+
+    pub(crate) fn is_test(&self, target: Target) -> bool {
+        self.is_test_file(target.file())
     }
 }
 

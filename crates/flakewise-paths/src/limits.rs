@@ -33,3 +33,19 @@ pub(crate) const FILES: usize = 200_000;
 pub(crate) const NAME_PARTS: usize = 16;
 /// Modules that hand a name on, such as `__init__.py`.
 pub(crate) const REEXPORTS: usize = 4;
+/// Arguments of a call whose types are looked at.
+pub(crate) const ARGUMENTS: usize = 32;
+/// Methods of the test tree of one test.
+pub(crate) const TEST_TREE_METHODS: usize = 80;
+/// Methods of the production code that one test reaches before the search ends.
+pub(crate) const REACHED_METHODS: usize = 900;
+/// Implementations of an abstract method that are followed.
+pub(crate) const IMPLEMENTATIONS: usize = 3;
+/// Superclasses of a test that are named.
+pub(crate) const BASES: usize = 3;
+/// Classes under test that are named.
+pub(crate) const CLASS_NAMES: usize = 40;
+/// Words of the test tree that are kept.
+pub(crate) const TREE_WORDS: usize = 40;
+/// Words of the code under test that are kept.
+pub(crate) const UNDER_WORDS: usize = 60;

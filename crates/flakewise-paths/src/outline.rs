@@ -100,6 +100,17 @@ impl Outline {
         reader.outline
     }
 
+    /// Whether another outline has the same classes and functions on the same lines.
+    pub(crate) fn declares_same(&self, other: &Self) -> bool {
+        let classes = |outline: &Self| outline.classes.iter().map(|class| class.line).collect::<Vec<_>>();
+        let functions = |outline: &Self| {
+            let places =
+                outline.functions.iter().map(|function| (function.class, function.line, function.end_line));
+            places.collect::<Vec<_>>()
+        };
+        classes(self) == classes(other) && functions(self) == functions(other)
+    }
+
     /// A class by its simple name; the first of several.
     pub fn class(&self, name: &str) -> Option<u32> {
         (0..).zip(&self.classes).find(|(_, class)| class.name == name).map(|(at, _)| at)
@@ -436,7 +447,7 @@ fn java_parameters(tree: &SyntaxTree, parameters: NodeIndex) -> (Vec<Variable>, 
 }
 
 /// The type of an assignment in Python: as annotated, or the class created.
-fn evident_type(tree: &SyntaxTree, assignment: NodeIndex) -> String {
+pub(crate) fn evident_type(tree: &SyntaxTree, assignment: NodeIndex) -> String {
     if let Some(type_name) = tree.child(assignment, "type") {
         return simple_type(tree.text(type_name)).to_owned();
     }
@@ -451,7 +462,8 @@ pub(crate) fn simple_type(text: &str) -> &str {
     text.rsplit(['.', ' ', '\n']).find(|part| !part.is_empty()).unwrap_or_default()
 }
 
-fn without_brackets(text: &str) -> &str {
+/// A type without its arguments and dimensions.
+pub(crate) fn without_brackets(text: &str) -> &str {
     text.split(['<', '[', '(']).next().unwrap_or(text).trim()
 }
 

@@ -1,5 +1,6 @@
 //! What a model learns from.
 
+use flakewise_paths::Surroundings;
 use flakewise_source::SourceTest;
 
 use crate::Category;
@@ -15,4 +16,6 @@ pub struct Example {
     pub flaky: bool,
     /// The kind, where known.
     pub category: Option<Category>,
+    /// What surrounds it, where its repository is at hand.
+    pub surroundings: Option<Box<Surroundings>>,
 }

@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 
+use flakewise_paths::{Surroundings, graph_of_source, path_features};
 use flakewise_source::{Piece, PieceKind, SourceTest, Token, TokenKind, sub_tokens};
 
-use crate::surroundings::{SurroundingFeatures, Surroundings};
+use crate::surroundings::{FeatureGroups, SurroundingFeatures};
 
 /// A test as a model sees it.
 #[derive(Clone, Debug)]
@@ -61,6 +62,22 @@ impl Features {
             surroundings: SurroundingFeatures::default(),
             paths: Vec::new(),
         }
+    }
+
+    /// A test with what a model looks at.
+    pub(crate) fn with_groups(
+        test: &SourceTest,
+        surroundings: Option<&Surroundings>,
+        groups: FeatureGroups,
+    ) -> Self {
+        let mut features = Self::of(test);
+        if let Some(surroundings) = surroundings {
+            features = features.with_surroundings(surroundings);
+        }
+        if groups.paths {
+            features = features.with_paths(path_features(&graph_of_source(test)));
+        }
+        features
     }
 
     /// Adds what surrounds the test and lies under it.

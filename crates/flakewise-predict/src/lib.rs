@@ -35,4 +35,4 @@ pub use past::Keys;
 pub use path_model::{Embeddings, EmbeddingsError, PathJudgement, PathModel, PathOptions, PathRow};
 pub use prediction::{CategoryGuess, Familiarity, Prediction, Reason};
 pub use reasons::heaviest_path;
-pub use surroundings::{ApiCounts, ApiFamily, Calls, CodeUnderTest, FeatureGroups, Surroundings, TestTree};
+pub use surroundings::FeatureGroups;

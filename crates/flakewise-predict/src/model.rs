@@ -1,6 +1,7 @@
 //! The predictor: what the command line and others use.
 
 use flakewise_model::Probability;
+use flakewise_paths::Surroundings;
 use flakewise_source::SourceTest;
 use rayon::prelude::*;
 
@@ -13,7 +14,7 @@ use crate::flast_judge::FlastJudge;
 use crate::past::{Keys, Past};
 use crate::path_judge::PathJudge;
 use crate::path_model::Embeddings;
-use crate::reasons::{line_weights, reasons};
+use crate::reasons::{around, line_weights, reasons};
 use crate::{Category, CategoryGuess, Example, Familiarity, FeatureGroups, Prediction, file};
 
 /// A trained predictor.
@@ -152,8 +153,10 @@ const RULE_ACCURACY: f64 = 0.59;
 impl Model {
     /// Learns from examples.
     pub fn train(examples: &[Example], options: &TrainOptions) -> Result<Self, ModelError> {
-        let features: Vec<Features> =
-            examples.par_iter().map(|example| Features::of(&example.test)).collect();
+        let features = |example: &Example| {
+            Features::with_groups(&example.test, example.surroundings.as_deref(), options.groups)
+        };
+        let features: Vec<Features> = examples.par_iter().map(features).collect();
         let rows: Vec<Row<'_>> = examples
             .iter()
             .zip(&features)
@@ -250,17 +253,43 @@ impl Model {
         &self.card
     }
 
-    /// Judges tests of a project, all of them together: the tests of a class
-    /// speak for each other. Reasons are given for risks from `explain_from`.
+    /// What it looks at beside the test and its file.
+    pub fn groups(&self) -> FeatureGroups {
+        match &self.judge {
+            Judge::Blend(blend) => blend.columns.groups,
+            Judge::Flast(_) | Judge::Paths(_) => FeatureGroups::NONE,
+        }
+    }
+
+    /// Judges tests of a project that come without their repository.
     pub fn predict(&self, project: &str, tests: &[SourceTest], explain_from: f64) -> Vec<Prediction> {
-        let features: Vec<Features> = tests.par_iter().map(Features::of).collect();
+        self.predict_within(project, tests, &vec![None; tests.len()], explain_from)
+    }
+
+    /// Judges tests of a project with their surroundings, all of them together:
+    /// the tests of a class speak for each other. Reasons are given for risks
+    /// from `explain_from`.
+    pub fn predict_within(
+        &self,
+        project: &str,
+        tests: &[SourceTest],
+        surroundings: &[Option<Surroundings>],
+        explain_from: f64,
+    ) -> Vec<Prediction> {
+        assert_eq!(tests.len(), surroundings.len(), "each test comes with its surroundings, if any");
+        let groups = self.groups();
+        let features: Vec<Features> = tests
+            .par_iter()
+            .zip(surroundings)
+            .map(|(test, around)| Features::with_groups(test, around.as_ref(), groups))
+            .collect();
         let pairs: Vec<(&Features, Keys)> = tests
             .iter()
             .zip(&features)
             .map(|(test, features)| (features, Keys::new(project, &test.id, features)))
             .collect();
         let mut predictions = match &self.judge {
-            Judge::Blend(blend) => predict(blend, tests, &pairs, explain_from),
+            Judge::Blend(blend) => predict(blend, tests, surroundings, &pairs, explain_from),
             Judge::Flast(flast) => flast.predict(tests, &pairs, explain_from),
             Judge::Paths(paths) => paths.predict(tests, &pairs, explain_from),
         };
@@ -290,6 +319,7 @@ impl Model {
 fn predict(
     blend: &Blend,
     tests: &[SourceTest],
+    surroundings: &[Option<Surroundings>],
     pairs: &[(&Features, Keys)],
     explain_from: f64,
 ) -> Vec<Prediction> {
@@ -302,7 +332,12 @@ fn predict(
             let expert = blend.expert_for(keys).filter(|_| judgement.risk >= explain_from);
             let reasons = expert.map(|expert| {
                 let hits = hits(&tests[place].body);
-                reasons(blend, &blend.experts[expert], &tests[place], features, keys, &hits)
+                let mut reasons =
+                    reasons(blend, &blend.experts[expert], &tests[place], features, keys, &hits);
+                if let Some(surroundings) = &surroundings[place] {
+                    reasons.extend(around(blend, features, keys, surroundings));
+                }
+                reasons
             });
             Prediction {
                 risk: Probability::clamped(judgement.risk),

@@ -90,6 +90,18 @@ pub enum Reason {
         /// How much it adds, in log-odds.
         weight: f64,
     },
+    /// The code around the test or under it uses something that flaky tests use.
+    Around {
+        /// The stable name of the family, such as `net`.
+        family: &'static str,
+        /// What that means, for people.
+        text: &'static str,
+        /// 0 for set-up, superclasses and helpers; else how many calls away the
+        /// code under test uses it.
+        calls: u32,
+        /// How much it adds, in log-odds.
+        weight: f64,
+    },
     /// Tests of the same class or file are flaky.
     Siblings {
         /// How many are known to be.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use flakewise_learn::{SparseMatrix, SparseRow};
-use flakewise_paths::{Graph, Path, graph_of_source};
+use flakewise_paths::{ApiFamily, Graph, Path, Surroundings, graph_of_source};
 use flakewise_source::{SourceTest, Token};
 
 use crate::blend::{Blend, Expert};
@@ -37,6 +37,36 @@ pub(crate) fn reasons(
     reasons.extend(path(test, &line_weights(blend, expert, test, features)));
     reasons.extend(added.strongest_words());
     reasons
+}
+
+/// What adds less says nothing.
+const LEAST_AROUND: f64 = 0.1;
+
+/// The families that the code around a test or under it uses, and that raise
+/// its risk: without each, the test is judged again.
+pub(crate) fn around(
+    blend: &Blend,
+    features: &Features,
+    keys: &Keys,
+    surroundings: &Surroundings,
+) -> Vec<Reason> {
+    let score = |features: &Features| {
+        let risk = blend.judge(&[(features, *keys)])[0].risk.clamp(1e-6, 1.0 - 1e-6);
+        (risk / (1.0 - risk)).ln()
+    };
+    let whole = score(features);
+    let mut found: Vec<(f64, Reason)> = Vec::new();
+    for family in ApiFamily::ALL {
+        let in_tree = surroundings.tree.apis.get(family) > 0;
+        let calls = if in_tree { 0 } else { surroundings.under.nearest.get(family) };
+        let Some(text) = family.text().filter(|_| in_tree || calls > 0) else { continue };
+        let weight = whole - score(&features.clone().with_surroundings(&surroundings.without(family)));
+        if weight >= LEAST_AROUND {
+            found.push((weight, Reason::Around { family: family.name(), text, calls, weight }));
+        }
+    }
+    found.sort_by(|left, right| right.0.total_cmp(&left.0));
+    found.into_iter().take(MOST).map(|(_, reason)| reason).collect()
 }
 
 /// The path whose lines raise the risk most, if any does.

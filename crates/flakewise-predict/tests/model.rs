@@ -1,8 +1,9 @@
 //! A model is trained, kept as a file, read back, and asked.
 
+use flakewise_paths::{ApiFamily, Surroundings};
 use flakewise_predict::{
-    ApiFamily, Category, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, ModelKind,
-    Reason, Row, Surroundings, TrainOptions,
+    Category, Example, Familiarity, FeatureGroups, Features, Keys, Model, ModelError, ModelKind, Reason, Row,
+    TrainOptions,
 };
 use flakewise_source::{Language, SourceTest, read_fragment};
 use proptest::prelude::*;
@@ -20,6 +21,7 @@ fn examples() -> Vec<Example> {
                     project: format!("project{project}"),
                     flaky,
                     category: None,
+                    surroundings: None,
                 });
             }
         }
@@ -85,6 +87,49 @@ fn a_model_with_surroundings_survives_its_file() {
         assert_eq!(bytes[8], if groups == FeatureGroups::NONE { 1 } else { 2 });
         assert_eq!(Model::from_bytes(&bytes).expect("it is whole").to_bytes(), bytes);
     }
+}
+
+#[test]
+fn surroundings_are_learnt_and_named_as_reasons() {
+    // The tests of a kind read alike; only what their set-up does differs.
+    let around = |on_the_network: bool| {
+        let mut surroundings = Surroundings::default();
+        surroundings.tree.apis.set(ApiFamily::Network, u32::from(on_the_network));
+        surroundings.tree.apis.set(ApiFamily::File, 1);
+        surroundings
+    };
+    let mut examples = Vec::new();
+    for project in 0..8 {
+        for class in 0..8 {
+            for number in 0..6 {
+                let flaky = class % 3 == 0;
+                examples.push(Example {
+                    test: test(project, class, number, false),
+                    project: format!("project{project}"),
+                    flaky,
+                    category: None,
+                    surroundings: Some(Box::new(around(flaky))),
+                });
+            }
+        }
+    }
+    let groups = FeatureGroups { words_under_test: false, ..FeatureGroups::ALL };
+    let familiarities = vec![Familiarity::NewProject];
+    let options = TrainOptions { familiarities, groups, ..TrainOptions::default() };
+    let model = Model::train(&examples, &options).expect("there is enough to learn from");
+    assert_eq!(model.groups(), groups);
+    let tests = [test(90, 20, 1, false), test(91, 21, 1, false)];
+    let said = model.predict_within("elsewhere", &tests, &[Some(around(true)), Some(around(false))], 0.0);
+    assert!(said[0].risk.get() > 5.0 * said[1].risk.get(), "{said:?}");
+    let families = |prediction: &flakewise_predict::Prediction| {
+        let around = prediction.reasons.iter().filter_map(|reason| match reason {
+            Reason::Around { family, calls, weight, .. } => Some((*family, *calls, *weight > 0.0)),
+            _ => None,
+        });
+        around.collect::<Vec<_>>()
+    };
+    assert_eq!(families(&said[0]), [("net", 0, true)], "files are used by all of them");
+    assert_eq!(families(&said[1]), []);
 }
 
 #[test]
@@ -295,7 +340,13 @@ fn with_kinds() -> Vec<Example> {
             let class = format!("org.acme{project}.part{class}.Warehouse{class}Test");
             let test = read_fragment(Language::Java, source, None, &class, "shares");
             let project = format!("project{project}");
-            examples.push(Example { test, project, flaky: true, category: Some(Category::Time) });
+            examples.push(Example {
+                test,
+                project,
+                flaky: true,
+                category: Some(Category::Time),
+                surroundings: None,
+            });
         }
     }
     examples

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod context;
+mod declarations;
 mod delivery;
 mod error;
 mod exit_code;

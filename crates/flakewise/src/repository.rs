@@ -7,7 +7,9 @@ use flakewise_predict::Model;
 use flakewise_report::ModelOrigin;
 
 use crate::context::top_folder;
+use crate::declarations::Declarations;
 use crate::error::ExpectedError;
+use crate::printer::Printer;
 
 /// A project's own model, from the root of its repository.
 pub(crate) const MODEL: &str = ".flakewise/model";
@@ -60,6 +62,12 @@ pub(crate) struct LoadedModel {
 }
 
 impl LoadedModel {
+    /// The declarations below a root, if the model looks beyond the file of a
+    /// test.
+    pub(crate) fn declarations(&self, root: &Path, printer: &Printer) -> Option<Declarations> {
+        self.model.groups().needs_surroundings().then(|| Declarations::read(root, printer))
+    }
+
     /// The model the user names, else the project's own, else the pretrained.
     pub(crate) fn find(named: Option<&Path>, root: &Path) -> Result<Self, ExpectedError> {
         if let Some(path) = named {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use flakewise_source::Language;
 
-use super::{ClassRef, FunctionRef, Index, module_of};
+use super::{ClassRef, FunctionRef, Index, Target, module_of};
 use crate::graph::Callee;
 use crate::limits::{NAME_PARTS, REEXPORTS};
 use crate::outline::{Import, simple_type};
@@ -28,7 +28,7 @@ enum Named {
 }
 
 impl<'i> FileResolver<'i> {
-    pub(super) fn new(index: &'i Index, file: u32) -> Self {
+    pub(crate) fn new(index: &'i Index, file: u32) -> Self {
         let outline = &index.files[file as usize].outline;
         let imports = outline.imports.iter().filter(|import| !import.alias.is_empty());
         let imports = imports.map(|import| (import.alias.as_str(), import)).collect();
@@ -42,7 +42,7 @@ impl<'i> FileResolver<'i> {
     }
 
     /// The class that a name stands for in the file.
-    pub(super) fn class(&self, name: &str) -> Option<ClassRef> {
+    pub(crate) fn class(&self, name: &str) -> Option<ClassRef> {
         match self.named(name)? {
             Named::Class(class) => Some(class),
             _ => None,
@@ -152,17 +152,22 @@ impl<'i> FileResolver<'i> {
         FileResolver::new(self.index, module).python_simple_name(name, depth + 1)
     }
 
+    /// The class of a type, which need not be imported where another file names
+    /// it.
+    pub(crate) fn class_of_type(&self, type_name: &str) -> Option<ClassRef> {
+        let unique = || match self.index.classes.get(type_name).map(Vec::as_slice) {
+            Some([only]) if !is_of_java(type_name) => Some(*only),
+            _ => None,
+        };
+        let imported = self.imports.contains_key(type_name);
+        self.class(type_name).or_else(|| if imported { None } else { unique() })
+    }
+
     /// The class of a receiver: by its type, or by the name of the class,
     /// which may be followed by static fields.
     fn receiver_class(&self, call: &CallSite<'_>) -> Option<ClassRef> {
         if !call.receiver_type.is_empty() {
-            // A type that another file names need not be imported here.
-            let unique = || match self.index.classes.get(call.receiver_type).map(Vec::as_slice) {
-                Some([only]) if !is_of_java(call.receiver_type) => Some(*only),
-                _ => None,
-            };
-            let imported = self.imports.contains_key(call.receiver_type);
-            return self.class(call.receiver_type).or_else(|| if imported { None } else { unique() });
+            return self.class_of_type(call.receiver_type);
         }
         if let Some(class) = self.class(call.receiver) {
             return Some(class);
@@ -173,7 +178,19 @@ impl<'i> FileResolver<'i> {
         FileResolver::new(self.index, holder.file).class(type_name)
     }
 
-    fn function(&self, call: &CallSite<'_>) -> Option<Target> {
+    /// Whether the file imports a name.
+    pub(crate) fn imports(&self, name: &str) -> bool {
+        self.imports.contains_key(name)
+    }
+
+    /// Whether the file imports a function of a name, or all those of a class.
+    pub(crate) fn imports_function(&self, name: &str) -> bool {
+        let imports = &self.index.files[self.file as usize].outline.imports;
+        imports.iter().any(|import| import.is_static && (import.alias.is_empty() || import.alias == name))
+    }
+
+    /// What a call runs.
+    pub(crate) fn target(&self, call: &CallSite<'_>) -> Option<Target> {
         if call.is_creation {
             return self.class(call.name).map(|class| self.index.constructor(class, call.arguments));
         }
@@ -213,7 +230,7 @@ impl<'i> FileResolver<'i> {
 
 impl Resolve for FileResolver<'_> {
     fn resolve(&self, call: &CallSite<'_>) -> Option<Resolution> {
-        Some(match self.function(call)? {
+        Some(match self.target(call)? {
             Target::Function(at) => {
                 let file = &self.index.files[at.file as usize];
                 let function = &file.outline.functions[at.function as usize];
@@ -244,13 +261,6 @@ impl Resolve for FileResolver<'_> {
             }
         })
     }
-}
-
-/// What a call runs.
-enum Target {
-    Function(FunctionRef),
-    /// A class without a constructor that is written.
-    Class(ClassRef),
 }
 
 impl Index {
@@ -288,14 +298,26 @@ impl Index {
         Some(field.type_name.as_str()).filter(|name| !name.is_empty())
     }
 
+    /// The type of a field of a class or of one of its superclasses.
+    /// With the file that declares it.
+    pub(crate) fn inherited_field_type(&self, class: ClassRef, field: &str) -> Option<(u32, &str)> {
+        let found = |class: &ClassRef| Some((class.file, self.field_type(*class, field)?));
+        self.lineage(class).iter().find_map(found)
+    }
+
     /// A method of a class or of one of its superclasses.
-    fn method(&self, class: ClassRef, name: &str, arguments: &[String]) -> Option<FunctionRef> {
-        self.lineage(class).into_iter().find_map(|class| self.own_method(class, name, arguments))
+    pub(crate) fn method(&self, class: ClassRef, name: &str, arguments: &[String]) -> Option<FunctionRef> {
+        self.lineage(class).iter().find_map(|class| self.own_method(*class, name, arguments))
     }
 
     /// The method of a class that fits the arguments best: their number first,
     /// then as many types as are known.
-    fn own_method(&self, class: ClassRef, name: &str, arguments: &[String]) -> Option<FunctionRef> {
+    pub(crate) fn own_method(
+        &self,
+        class: ClassRef,
+        name: &str,
+        arguments: &[String],
+    ) -> Option<FunctionRef> {
         let file = &self.files[class.file as usize];
         let functions = file.functions.get(class.class as usize)?;
         let named = functions.iter().filter(|at| file.outline.functions[**at as usize].name == name);

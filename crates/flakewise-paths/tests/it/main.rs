@@ -7,3 +7,4 @@ mod java;
 mod properties;
 mod python;
 mod support;
+mod surroundings;

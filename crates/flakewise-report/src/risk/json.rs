@@ -145,6 +145,7 @@ enum ReasonSummary<'a> {
     Uses { family: &'a str, text: &'a str, line: u32, weight: f64 },
     Word { text: &'a str, line: Option<u32>, weight: f64 },
     Path { steps: &'a [String], lines: &'a [u32], weight: f64 },
+    Around { family: &'a str, text: &'a str, calls: u32, weight: f64 },
     Siblings { flaky: u32, known: u32 },
 }
 
@@ -159,6 +160,9 @@ impl<'a> From<&'a RiskReason> for ReasonSummary<'a> {
             }
             RiskReason::Word { text, line, weight } => Self::Word { text, line: *line, weight: *weight },
             RiskReason::Path { steps, lines, weight } => Self::Path { steps, lines, weight: *weight },
+            RiskReason::Around { family, text, calls, weight } => {
+                Self::Around { family, text, calls: *calls, weight: *weight }
+            }
             RiskReason::Siblings { flaky, known } => Self::Siblings { flaky: *flaky, known: *known },
         }
     }

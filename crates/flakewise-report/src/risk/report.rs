@@ -155,6 +155,18 @@ pub enum RiskReason {
         /// How much it adds, in log-odds.
         weight: f64,
     },
+    /// The code around the test or under it uses something that flaky tests use.
+    Around {
+        /// The stable name of the family, such as `net`.
+        family: String,
+        /// What that means, for people.
+        text: String,
+        /// 0 for set-up, superclasses and helpers; else how many calls away the
+        /// code under test uses it.
+        calls: u32,
+        /// How much it adds, in log-odds.
+        weight: f64,
+    },
     /// Tests of the same class or file are flaky.
     Siblings {
         /// How many are known to be.
@@ -173,6 +185,9 @@ impl From<Reason> for RiskReason {
             }
             Reason::Word { text, line, weight } => Self::Word { text, line, weight },
             Reason::Path { steps, lines, weight } => Self::Path { steps, lines, weight },
+            Reason::Around { family, text, calls, weight } => {
+                Self::Around { family: family.to_owned(), text: text.to_owned(), calls, weight }
+            }
             Reason::Siblings { flaky, known } => Self::Siblings { flaky, known },
         }
     }

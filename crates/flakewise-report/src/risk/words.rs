@@ -31,6 +31,12 @@ pub(super) fn reason(reason: &RiskReason) -> String {
             format!("around it, `{}` is a word of flaky tests", name(text))
         }
         RiskReason::Path { steps, lines, .. } => format!("{}: {}", on_lines(lines), path(steps)),
+        RiskReason::Around { text, calls: 0, .. } => {
+            format!("its set-up, superclasses or helpers: {}", name(text))
+        }
+        RiskReason::Around { text, calls, .. } => {
+            format!("code under test, {} away: {}", count(u64::from(*calls), "call"), name(text))
+        }
         RiskReason::Siblings { flaky, known } => {
             let flaky = plural(u64::from(*flaky), "is flaky", "are flaky");
             format!("of {} around it, {flaky}", count(u64::from(*known), "known test"))

@@ -68,6 +68,18 @@ fn waiting() -> Risk {
                 weight: 0.25,
             },
             RiskReason::Word { text: "latch".into(), line: Some(15), weight: 0.5 },
+            RiskReason::Around {
+                family: "net".into(),
+                text: "uses the network".into(),
+                calls: 0,
+                weight: 0.4,
+            },
+            RiskReason::Around {
+                family: "sleep".into(),
+                text: "waits or has a timeout".into(),
+                calls: 2,
+                weight: 0.3,
+            },
             RiskReason::Siblings { flaky: 2, known: 5 },
             RiskReason::Word { text: "executor".into(), line: None, weight: 0.25 },
         ],

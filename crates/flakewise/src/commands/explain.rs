@@ -14,13 +14,12 @@ use super::predict::judge_file;
 use super::train::join::Names;
 use crate::args::ExplainArguments;
 use crate::context::project;
+use crate::declarations::{Around, Declarations};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::printer::Printer;
 use crate::repository::{LoadedModel, Repository, write_whole};
 
-/// Declarations of files that have not changed, from the root.
-const CACHE: &str = ".flakewise/cache/declarations";
 /// Lines that are shown for and against.
 const LINES: usize = 5;
 /// Lines that weigh less say nothing.
@@ -41,9 +40,12 @@ pub(crate) fn explain(arguments: &ExplainArguments, printer: &Printer) -> Result
 
     let loaded = LoadedModel::find(arguments.model.as_deref(), root)?;
     let project = project(arguments.project.as_deref());
-    let risk = judge_file(file, &loaded, &project).swap_remove(at);
+    let declarations = has_paths(file.language).then(|| Declarations::read(root, printer));
+    let around = declarations.as_ref().filter(|_| loaded.model.groups().needs_surroundings());
+    let around = around.map(|declarations| Around::new(root, declarations));
+    let risk = judge_file(file, &loaded, &project, around.as_ref()).swap_remove(at);
     let weights = loaded.model.line_weights(&project, test);
-    let graph = graph(root, file, test, printer);
+    let graph = declarations.map(|read| graph(root, file, test, &read.index)).unwrap_or_default();
     let paths = graph.paths();
     let heaviest = heaviest_path(&graph, &paths, &weights).map(|(path, _)| path);
     let explanation = Explanation {
@@ -100,15 +102,9 @@ fn has_paths(language: Language) -> bool {
     matches!(language, Language::Java | Language::Python)
 }
 
-fn graph(root: &FilePath, file: &SourceFile, test: &SourceTest, printer: &Printer) -> Graph {
-    if !has_paths(file.language) {
-        return Graph::default();
-    }
-    let spinner = printer.spinner("indexing");
-    let (index, _) = Index::build(root, Some(&root.join(CACHE)));
+fn graph(root: &FilePath, file: &SourceFile, test: &SourceTest, index: &Index) -> Graph {
     let class = test.id.class_path().pop().unwrap_or_default();
-    let files = parse_files(root, &index, &file.path, &class);
-    spinner.finish_and_clear();
+    let files = parse_files(root, index, &file.path, &class);
     let (Some(own), Some(resolver)) = (files.first(), index.resolver(&file.path)) else {
         return Graph::default();
     };

@@ -66,6 +66,71 @@ fn each_technique_makes_a_model_that_predict_and_explain_use() {
 }
 
 #[test]
+fn the_code_under_test_is_learnt_and_named() {
+    const QUIET: &str = "def work():\n    return 1\n";
+    const LOUD: &str =
+        "import socket\n\ndef work():\n    socket.create_connection((\"localhost\", 80))\n    return 1\n";
+    let context = crate::context();
+    let mut labels = String::new();
+    // All tests read alike. What they call differs.
+    for number in 0..120 {
+        let flaky = number % 3 == 0;
+        let module = format!("shop/part{number}.py");
+        context.write(&module, if flaky { LOUD } else { QUIET });
+        context.write(
+            &format!("tests/test_part{number}.py"),
+            format!(
+                "from shop.part{number} import work\n\ndef test_part{number}():\n    assert work() == 1\n"
+            ),
+        );
+        let name = format!("tests/test_part{number}.py::test_part{number}");
+        labels.push_str(&format!("{{\"test\": \"{name}\", \"flaky\": {flaky}}}\n"));
+    }
+    context.write("labels.jsonl", labels);
+    let output = context.run(["train", "--labels", "labels.jsonl", "--project", "acme/shop"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+
+    // New tests, of which the model knows no label.
+    for (name, code) in [("quiet", QUIET), ("loud", LOUD)] {
+        context.write(&format!("shop/{name}.py"), code);
+        context.write(
+            &format!("tests/test_{name}.py"),
+            format!("from shop.{name} import work\n\ndef test_new():\n    assert work() == 1\n"),
+        );
+    }
+    let risks = || {
+        let document = context.run(["predict", "--project", "acme/shop", "--all", "--format", "json"]).stdout;
+        let document: serde_json::Value = serde_json::from_str(&document).expect("it is JSON");
+        let of = |name: &str| {
+            let risks = document["risks"].as_array().expect("a list");
+            let risk = risks.iter().find(|risk| risk["path"] == format!("tests/test_{name}.py").as_str());
+            risk.expect("it is judged").clone()
+        };
+        (of("quiet"), of("loud"))
+    };
+    let number = |risk: &serde_json::Value| risk["risk"].as_f64().expect("a number");
+    let (quiet, loud) = risks();
+    assert!(number(&loud) > 5.0 * number(&quiet), "{loud} {quiet}");
+    let around = |risk: &serde_json::Value| {
+        let reasons = risk["reasons"].as_array().expect("a list");
+        reasons.iter().filter(|reason| reason["kind"] == "around").cloned().collect::<Vec<_>>()
+    };
+    let named = around(&loud);
+    assert!(named.iter().any(|reason| reason["family"] == "net" && reason["calls"] == 1), "{named:?}");
+    let explained = context.run(["explain", "tests/test_loud.py::test_new", "--project", "acme/shop"]);
+    assert!(
+        explained.stdout.contains("code under test, 1 call away: uses the network"),
+        "{}",
+        explained.stdout
+    );
+
+    // The test itself does not change, and its risk does.
+    context.write("shop/quiet.py", LOUD);
+    let (changed, _) = risks();
+    assert!((number(&changed) - number(&loud)).abs() < 1e-9, "{changed} {loud}");
+}
+
+#[test]
 fn embeddings_are_for_the_network_alone_and_must_be_whole() {
     let context = project();
     let train = |more: [&str; 2]| {

@@ -29,10 +29,17 @@ const ANSWERS: u8 = 2;
 pub(super) struct Keys(blake3::Hasher);
 
 impl Keys {
-    pub(super) fn new(model: &[u8; 32], project: &str, explain_from: f64) -> Self {
+    /// With surroundings, answers depend on all files that are indexed.
+    pub(super) fn new(
+        model: &[u8; 32],
+        project: &str,
+        indexed: Option<&[u8; 32]>,
+        explain_from: f64,
+    ) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(env!("CARGO_PKG_VERSION").as_bytes()).update(b"\0").update(&[ANSWERS]);
         hasher.update(model).update(&explain_from.to_bits().to_le_bytes());
+        hasher.update(indexed.map_or(&[], |digest| &digest[..])).update(&[u8::from(indexed.is_some())]);
         hasher.update(&(project.len() as u64).to_le_bytes()).update(project.as_bytes());
         Self(hasher)
     }
@@ -155,7 +162,7 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        Keys::new(&[7; 32], "acme/shop", 0.1)
+        Keys::new(&[7; 32], "acme/shop", None, 0.1)
     }
 
     fn saved(paths: &[&str]) -> tempfile::TempDir {
@@ -184,9 +191,12 @@ mod tests {
     fn another_content_path_model_project_or_level_is_another_key() {
         let key = keys().of("a.py", b"x");
         assert!(key != keys().of("a.py", b"y") && key != keys().of("b.py", b"x"));
-        assert_ne!(key, Keys::new(&[8; 32], "acme/shop", 0.1).of("a.py", b"x"));
-        assert_ne!(key, Keys::new(&[7; 32], "acme/sho", 0.1).of("pa.py", b"x"));
-        assert_ne!(key, Keys::new(&[7; 32], "acme/shop", 0.0).of("a.py", b"x"));
+        assert_ne!(key, Keys::new(&[8; 32], "acme/shop", None, 0.1).of("a.py", b"x"));
+        assert_ne!(key, Keys::new(&[7; 32], "acme/sho", None, 0.1).of("pa.py", b"x"));
+        assert_ne!(key, Keys::new(&[7; 32], "acme/shop", None, 0.0).of("a.py", b"x"));
+        let indexed = |digest| Keys::new(&[7; 32], "acme/shop", Some(&[digest; 32]), 0.1).of("a.py", b"x");
+        assert_ne!(key, indexed(0));
+        assert_ne!(indexed(0), indexed(1));
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! A file whose tests were judged, and its form in the cache.
 
 use flakewise_model::{Probability, TestId};
+use flakewise_paths::Surroundings;
 use flakewise_predict::{Category, CategoryGuess, Familiarity, Model, Prediction};
 use flakewise_report::{Risk, RiskReason};
 use flakewise_source::{PieceKind, SourceFile, SourceTest};
 use flakewise_triage::LineRange;
 use serde::{Deserialize, Serialize};
+
+use crate::declarations::Around;
 
 /// What is known of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +38,17 @@ impl JudgedTest {
 }
 
 /// Judges all tests of a file: those of one class speak for each other.
-pub(super) fn judge(file: &SourceFile, model: &Model, project: &str, explain_from: f64) -> JudgedFile {
-    let predictions = model.predict(project, &file.tests, explain_from);
+/// What surrounds them is looked at, too, where that is given.
+pub(super) fn judge(
+    file: &SourceFile,
+    model: &Model,
+    project: &str,
+    around: Option<&Around<'_>>,
+    explain_from: f64,
+) -> JudgedFile {
+    let surroundings: Vec<Option<Surroundings>> =
+        file.tests.iter().map(|test| around?.surroundings(&file.path, test)).collect();
+    let predictions = model.predict_within(project, &file.tests, &surroundings, explain_from);
     let tests = file.tests.iter().zip(predictions).map(|(test, prediction)| JudgedTest {
         lines: lines(test),
         risk: risk(&file.path, test, prediction),
@@ -138,6 +150,7 @@ enum ReasonRecord {
     Uses(String, String, u32, Bits),
     Word(String, Option<u32>, Bits),
     Path(Vec<String>, Vec<u32>, Bits),
+    Around(String, String, u32, Bits),
     Siblings(u32, u32),
 }
 
@@ -195,6 +208,9 @@ impl From<&RiskReason> for ReasonRecord {
             RiskReason::Uses { family, text, line, weight } => Self::Uses(family, text, line, weight.into()),
             RiskReason::Word { text, line, weight } => Self::Word(text, line, weight.into()),
             RiskReason::Path { steps, lines, weight } => Self::Path(steps, lines, weight.into()),
+            RiskReason::Around { family, text, calls, weight } => {
+                Self::Around(family, text, calls, weight.into())
+            }
             RiskReason::Siblings { flaky, known } => Self::Siblings(flaky, known),
         }
     }
@@ -211,6 +227,9 @@ impl ReasonRecord {
             }
             Self::Word(text, line, weight) => RiskReason::Word { text, line, weight: weight.number()? },
             Self::Path(steps, lines, weight) => RiskReason::Path { steps, lines, weight: weight.number()? },
+            Self::Around(family, text, calls, weight) => {
+                RiskReason::Around { family, text, calls, weight: weight.number()? }
+            }
             Self::Siblings(flaky, known) => RiskReason::Siblings { flaky, known },
         })
     }
@@ -237,6 +256,7 @@ pub(super) mod tests {
                 RiskReason::Uses { family: "sleep".into(), text: "waits".into(), line: 4, weight: -0.0 },
                 RiskReason::Word { text: "now".into(), line: None, weight: 0.3 },
                 RiskReason::Path { steps: vec!["\n".into()], lines: vec![4, 6], weight: 0.1 },
+                RiskReason::Around { family: "net".into(), text: "\u{7f}".into(), calls: 2, weight: 0.1 },
                 RiskReason::Siblings { flaky: 1, known: 2 },
             ],
         };

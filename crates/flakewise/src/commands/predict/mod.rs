@@ -24,6 +24,7 @@ use self::judged::{JudgedFile, judge};
 use self::threshold::{Audience, choose};
 use crate::args::{PredictArguments, PredictFormat};
 use crate::context::{project, variable};
+use crate::declarations::Around;
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::printer::Printer;
@@ -44,11 +45,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) fn predict(arguments: &PredictArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let repository = Repository::find(&arguments.paths)?;
     let (files, change) = files(arguments, &repository)?;
-    let oracle = Oracle {
-        root: &repository.root,
-        project: project(arguments.project.as_deref()),
-        loaded: LoadedModel::find(arguments.model.as_deref(), &repository.root)?,
-    };
+    let root = &repository.root;
+    let loaded = LoadedModel::find(arguments.model.as_deref(), root)?;
+    let declarations = loaded.declarations(root, printer);
+    let around = declarations.as_ref().map(|declarations| Around::new(root, declarations));
+    let oracle =
+        Oracle { root, project: project(arguments.project.as_deref()), loaded, around: around.as_ref() };
     let judged = oracle.judge_all(&files, printer);
     let mut scope = RiskScope {
         base: change.as_ref().map(|change| (change.base.clone(), change.found.clone())),
@@ -84,14 +86,21 @@ pub(crate) fn risks(
         Some(AskedFile { source: SourcePath { path: path.clone(), language }, changed: None })
     });
     let asked: Vec<AskedFile> = asked.collect();
-    let oracle = Oracle { root, project: project.to_owned(), loaded };
+    let declarations = loaded.declarations(root, printer);
+    let around = declarations.as_ref().map(|declarations| Around::new(root, declarations));
+    let oracle = Oracle { root, project: project.to_owned(), loaded, around: around.as_ref() };
     let judged = oracle.judge_all(&asked, printer).into_iter().flat_map(|file| file.tests);
     judged.map(|test| (test.risk.test, test.risk.risk.get())).collect()
 }
 
 /// The tests of one file with their risk and all reasons, in order.
-pub(crate) fn judge_file(file: &SourceFile, loaded: &LoadedModel, project: &str) -> Vec<Risk> {
-    judge(file, &loaded.model, project, 0.0).tests.into_iter().map(|test| test.risk).collect()
+pub(crate) fn judge_file(
+    file: &SourceFile,
+    loaded: &LoadedModel,
+    project: &str,
+    around: Option<&Around<'_>>,
+) -> Vec<Risk> {
+    judge(file, &loaded.model, project, around, 0.0).tests.into_iter().map(|test| test.risk).collect()
 }
 
 /// A file to judge.
@@ -144,6 +153,7 @@ struct Oracle<'a> {
     root: &'a Path,
     project: String,
     loaded: LoadedModel,
+    around: Option<&'a Around<'a>>,
 }
 
 impl Oracle<'_> {
@@ -151,7 +161,8 @@ impl Oracle<'_> {
     fn judge_all(&self, files: &[AskedFile], printer: &Printer) -> Vec<JudgedFile> {
         let started = Instant::now();
         let mut bar = None;
-        let keys = Keys::new(&self.loaded.checksum, &self.project, EXPLAIN_FROM);
+        let indexed = self.around.map(|around| &around.digest);
+        let keys = Keys::new(&self.loaded.checksum, &self.project, indexed, EXPLAIN_FROM);
         let mut cache = Cache::open(self.root);
         let mut all = Vec::with_capacity(files.len());
         for chunk in files.chunks(FILES_AT_ONCE) {
@@ -195,7 +206,8 @@ impl Oracle<'_> {
         }
         let package = Package::find(self.root, &source.path, source.language);
         let file = read_packaged(&source.path, source.language, package.as_ref(), &bytes);
-        (Some(key), judge(&file, &self.loaded.model, &self.project, EXPLAIN_FROM), true)
+        let judged = judge(&file, &self.loaded.model, &self.project, self.around, EXPLAIN_FROM);
+        (Some(key), judged, true)
     }
 
     /// Finds reasons for tests that are shown although their risk is small.
@@ -211,7 +223,7 @@ impl Oracle<'_> {
             };
             let package = Package::find(self.root, &path, language);
             let file = read_packaged(&path, language, package.as_ref(), &bytes);
-            let judged = judge(&file, &self.loaded.model, &self.project, 0.0);
+            let judged = judge(&file, &self.loaded.model, &self.project, self.around, 0.0);
             for risk in risks {
                 let same = |own: &Risk| own.test == risk.test && own.line == risk.line;
                 if let Some(test) = judged.tests.iter().find(|test| same(&test.risk)) {

@@ -8,14 +8,16 @@ mod past;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use flakewise_predict::{Embeddings, Example, Model, ModelError, ModelKind, TrainOptions};
+use flakewise_predict::{Embeddings, Example, FeatureGroups, Model, ModelError, ModelKind, TrainOptions};
 use flakewise_report::{card_text, count};
 use flakewise_source::{SourceTest, read_tree};
+use rayon::prelude::*;
 
 use self::join::Names;
 use self::labels::{Label, Labels, read_labels};
 use crate::args::{TrainArguments, TrainModel};
 use crate::context::project;
+use crate::declarations::{Around, Declarations};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::printer::Printer;
@@ -38,8 +40,13 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
         Some(path) => (from_file(path, printer)?, path.display().to_string()),
         None => (from_history(arguments, printer)?, format!("the history of {project}")),
     };
+    // Only the blend looks around, and only at tests of the repository.
+    let looks_around =
+        arguments.model == TrainModel::Blend && labels.iter().any(|label| label.source.is_none());
+    let declarations = looks_around.then(|| Declarations::read(&root, printer));
+    let around = declarations.as_ref().map(|declarations| Around::new(&root, declarations));
     let spinner = printer.spinner("reading tests");
-    let examples = examples(labels, &root, &project, printer);
+    let examples = examples(labels, &root, &project, around.as_ref(), printer);
     check(&examples)?;
     spinner.set_message(format!("learning from {}", count(examples.len() as u64, "test")));
     let kind = match arguments.model {
@@ -47,8 +54,14 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
         TrainModel::Flast => ModelKind::Flast,
         TrainModel::Paths => ModelKind::Paths,
     };
-    let options =
-        TrainOptions { trained_on, kind, embeddings, seed: arguments.seed, ..TrainOptions::default() };
+    let options = TrainOptions {
+        trained_on,
+        kind,
+        embeddings,
+        groups: groups(&examples),
+        seed: arguments.seed,
+        ..TrainOptions::default()
+    };
     let model = Model::train(&examples, &options)
         .map_err(|source| ExpectedError::Train { source, fewest: FEWEST })?;
     spinner.finish_and_clear();
@@ -62,6 +75,16 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
         Some(out) => printer.hint(&format!("use it with `flakewise predict --model {}`", out.display())),
     }
     Ok(ExitCode::Success)
+}
+
+/// What to learn from beside a test and its file. Surroundings help most where
+/// all tests have them; where some do not, their absence would be learnt.
+fn groups(examples: &[Example]) -> FeatureGroups {
+    if examples.iter().all(|example| example.surroundings.is_some()) {
+        FeatureGroups { words_under_test: false, ..FeatureGroups::ALL }
+    } else {
+        FeatureGroups::NONE
+    }
 }
 
 /// Embeddings to start with, if any are asked for.
@@ -103,20 +126,29 @@ fn from_history(_: &TrainArguments, _: &Printer) -> Result<Vec<Label>, ExpectedE
 }
 
 /// Puts labels and source together.
-fn examples(labels: Vec<Label>, root: &Path, project: &str, printer: &Printer) -> Vec<Example> {
+fn examples(
+    labels: Vec<Label>,
+    root: &Path,
+    project: &str,
+    around: Option<&Around<'_>>,
+    printer: &Printer,
+) -> Vec<Example> {
     let (with_source, named): (Vec<_>, Vec<_>) = labels.into_iter().partition(|label| label.source.is_some());
     let mut examples: Vec<Example> = with_source
         .into_iter()
         .filter_map(|label| {
             let project = label.project.unwrap_or_else(|| project.to_owned());
-            Some(Example { test: label.source?, project, flaky: label.flaky, category: label.category })
+            let Label { flaky, category, source, .. } = label;
+            Some(Example { test: source?, project, flaky, category, surroundings: None })
         })
         .collect();
     if named.is_empty() {
         return examples;
     }
-    let tests: Vec<SourceTest> = read_tree(root, &[]).into_iter().flat_map(|file| file.tests).collect();
-    let names = Names::new(tests.iter());
+    let files = read_tree(root, &[]);
+    let tests: Vec<(&str, &SourceTest)> =
+        files.iter().flat_map(|file| file.tests.iter().map(|test| (file.path.as_str(), test))).collect();
+    let names = Names::new(tests.iter().map(|(_, test)| *test));
     let mut known: BTreeMap<usize, Label> = BTreeMap::new();
     let mut unknown = Vec::new();
     let total = named.len();
@@ -141,11 +173,16 @@ fn examples(labels: Vec<Label>, root: &Path, project: &str, printer: &Printer) -
             root.display(),
         ));
     }
-    examples.extend(known.into_iter().map(|(place, label)| Example {
-        test: tests[place].clone(),
-        project: label.project.unwrap_or_else(|| project.to_owned()),
-        flaky: label.flaky,
-        category: label.category,
+    let known: Vec<(usize, Label)> = known.into_iter().collect();
+    examples.par_extend(known.into_par_iter().map(|(place, label)| {
+        let (path, test) = tests[place];
+        Example {
+            test: test.clone(),
+            project: label.project.unwrap_or_else(|| project.to_owned()),
+            flaky: label.flaky,
+            category: label.category,
+            surroundings: around.and_then(|around| around.surroundings(path, test)).map(Box::new),
+        }
     }));
     examples
 }
