@@ -5,7 +5,8 @@
 //!
 //! CLONES has a folder for each project, named as in the data set, at the commit
 //! that was labelled. OUT is written as `NAME_cut.jsonl`; put beside the data
-//! set, `evaluate` reads it.
+//! set, `evaluate` reads it. All is done on one thread, so that what it takes is
+//! processor time.
 
 #![expect(clippy::print_stdout, reason = "it reports what it measured")]
 
@@ -20,6 +21,12 @@ use flakewise_source::{Language, list_sources};
 use rayon::prelude::*;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    pool.install(|| run().map_err(|error| error.to_string()))?;
+    Ok(())
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let [data, clones, out] = arguments.as_slice() else {
         return Err("usage: surroundings DATA CLONES OUT".into());

@@ -215,14 +215,12 @@ impl Index {
             next += 1;
             let resolver = FileResolver::new(self, class.file);
             for base in &self.class(class).bases {
-                match resolver.class(base) {
-                    Some(found) if classes.len() < SUPERCLASSES && !classes.contains(&found) => {
-                        classes.push(found)
-                    }
-                    Some(_) => {}
-                    None if library.is_none() => library = Some(base.clone()),
-                    None => {}
+                let found = resolver.class(base);
+                if found.is_none() && library.is_none() {
+                    library = Some(base.clone());
                 }
+                let found = found.filter(|found| classes.len() < SUPERCLASSES && !classes.contains(found));
+                classes.extend(found);
             }
         }
         Lineage { classes: classes.into_boxed_slice(), library }

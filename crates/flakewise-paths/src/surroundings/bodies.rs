@@ -37,6 +37,7 @@ pub(super) struct Body {
 }
 
 /// A local variable or a field.
+#[expect(clippy::struct_excessive_bools, reason = "each is a modifier of its own")]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Declared {
     /// Its type without type arguments, or an empty text.

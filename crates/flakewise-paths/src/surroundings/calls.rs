@@ -312,11 +312,10 @@ impl<'i> CallReader<'_, 'i> {
                 // A type parameter says nothing.
                 self.by_unique_name(name, arguments.len())
             }
-            Value::Foreign(_) => Destination::Library,
             Value::Name(holder) => {
                 resolved(&CallSite { receiver: holder, ..site }).unwrap_or(Destination::Library)
             }
-            Value::Library => Destination::Library,
+            Value::Foreign(_) | Value::Library => Destination::Library,
             Value::Mock => Destination::Mock,
             Value::Unknown => self.by_unique_name(name, arguments.len()),
         }
