@@ -20,6 +20,12 @@
 //! not held up by a conclusion that cannot be written. Each table is
 //! exactly-once by its own log, so an ingest that died in between is completed
 //! by the next try.
+//!
+//! A commit that fails may have been applied all the same: a store may answer
+//! with an error after it has written, and its client may then try again and
+//! be told that somebody else was faster. So files that were offered to a commit
+//! are never deleted here. If no commit names them, `maintain` removes them in
+//! time.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -32,7 +38,7 @@ use deltalake::{DeltaTable, DeltaTableError};
 use flakewise_model::{Batch, ReportId};
 
 use crate::files::{DataFile, Selection, attempt_files, run_files};
-use crate::table::{TableKind, sync_files, transaction_ids};
+use crate::table::{TableKind, transaction_ids};
 use crate::verdicts::verdict_files;
 use crate::{History, HistoryError};
 
@@ -92,29 +98,30 @@ impl History {
         selection: &Selection<'a>,
     ) -> Result<Selection<'a>, HistoryError> {
         let mut written: Option<(Vec<ReportId>, Vec<DataFile>)> = None;
+        // What was not there when we came, whether our commit added it or,
+        // since then, somebody else's.
+        let mut added: Option<Selection<'a>> = None;
         for number in 0..TRIES {
             let table = self.open_or_create(kind).await?;
             let known = transaction_ids(self, &table).await?;
             let fresh: Selection<'a> =
                 selection.iter().copied().filter(|(_, report)| !known.contains(report.id.as_str())).collect();
+            let added = added.get_or_insert_with(|| fresh.clone());
             if fresh.is_empty() {
-                self.discard(&table, written).await;
-                return Ok(fresh);
+                self.sync_log(kind, table.version())?;
+                return Ok(std::mem::take(added));
             }
             let ids: Vec<_> = fresh.iter().map(|(_, report)| report.id.clone()).collect();
             // Files are written once and survive a lost race; only if others
             // took in some of the same reports must they be made anew.
             let files = match written.take() {
                 Some((old, files)) if old == ids => files,
-                old => {
-                    self.discard(&table, old).await;
-                    self.write_files(&table, kind, &fresh).await?
-                }
+                _ => self.write_files(&table, kind, &fresh).await?,
             };
             match commit(&table, &ids, &files).await {
                 Ok(version) => {
-                    self.make_durable(kind, &files, version)?;
-                    return Ok(fresh);
+                    self.sync_log(kind, Some(version))?;
+                    return Ok(std::mem::take(added));
                 }
                 Err(error) if is_lost_race(&error) => {
                     written = Some((ids, files));
@@ -141,6 +148,7 @@ impl History {
         for file in &files {
             self.put(table, file).await?;
         }
+        self.sync_data(kind, &files)?;
         Ok(files)
     }
 
@@ -152,29 +160,6 @@ impl History {
             .await
             .map_err(|error| self.unwritable(error))?;
         Ok(())
-    }
-
-    /// Removes files that no commit will name. What fails here is left to
-    /// `maintain`, which removes all such files in time.
-    pub(crate) async fn discard(&self, table: &DeltaTable, written: Option<(Vec<ReportId>, Vec<DataFile>)>) {
-        for file in written.into_iter().flat_map(|(_, files)| files) {
-            let _ = table.object_store().delete(&file.add.path.as_str().into()).await;
-        }
-    }
-
-    /// Syncs data files and log entry, for local stores.
-    pub(crate) fn make_durable(
-        &self,
-        kind: TableKind,
-        files: &[DataFile],
-        version: u64,
-    ) -> Result<(), HistoryError> {
-        let Some(folder) = self.store.table_folder(&self.project, kind.name()) else {
-            return Ok(());
-        };
-        let mut names: Vec<_> = files.iter().map(|file| file.add.path.clone()).collect();
-        names.push(format!("_delta_log/{version:020}.json"));
-        sync_files(&folder, &names).map_err(|error| self.unwritable(error))
     }
 }
 

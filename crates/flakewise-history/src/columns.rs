@@ -1,7 +1,9 @@
 //! The columns of all tables, once, for writing, reading and the docs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use deltalake::arrow::array::{ArrayRef, RecordBatch};
 use deltalake::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use deltalake::kernel::{DataType as DeltaType, PrimitiveType, StructField};
 
@@ -106,6 +108,20 @@ pub(crate) const VERDICTS: &[Column] = &[
     optional("branch", Kind::Label),
     column("evidence", Kind::Text),
 ];
+
+/// A column of rows by its name, for [`rows_of`].
+pub(crate) fn named(name: &'static str, values: ArrayRef) -> (&'static str, ArrayRef) {
+    (name, values)
+}
+
+/// Rows of a table. Columns may come in any order: each is taken by its name.
+pub(crate) fn rows_of(columns: &[Column], values: Vec<(&'static str, ArrayRef)>) -> RecordBatch {
+    let mut values: HashMap<&str, ArrayRef> = values.into_iter().collect();
+    let ordered = columns.iter().map(|column| values.remove(column.name).expect("every column has values"));
+    let batch = RecordBatch::try_new(written_schema(columns), ordered.collect());
+    assert!(values.is_empty(), "all values belong to a column");
+    batch.expect("values have the types of their columns")
+}
 
 impl Kind {
     /// The type used to hand rows to the Parquet writer. Labels go in as

@@ -19,7 +19,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::aliases::roots_text;
-use crate::columns::{ATTEMPTS, RUNS, written_schema};
+use crate::columns::{ATTEMPTS, RUNS, named, rows_of};
 
 /// Rows per row group and per page. Small pages let one test's rows be read
 /// without its neighbours'; the figures are those of `docs/src/performance.md`.
@@ -114,54 +114,86 @@ fn attempt_rows(
     let outcomes: Vec<_> = Outcome::ALL.iter().map(|outcome| Some(outcome.name().to_owned())).collect();
     let phases: Vec<_> = Phase::ALL.iter().map(|phase| Some(phase.name().to_owned())).collect();
     let place = |found: Option<usize>| Some(index(found.expect("`ALL` names every value")));
-    RecordBatch::try_new(
-        written_schema(ATTEMPTS),
+    rows_of(
+        ATTEMPTS,
         vec![
-            of_report(&|_, _| Some(project.to_owned())),
-            Arc::new(rows.iter().map(|row| Some(row.day)).collect::<Date32Array>()),
-            Arc::new(DictionaryArray::new(
-                rows.iter().map(|row| i32::try_from(row.test).ok()).collect::<Int32Array>(),
-                Arc::new(tests.clone()),
-            )),
-            of_report(&|batch, _| Some(batch.run.variant.to_string())),
-            of_report(&|batch, _| Some(batch.run.id.to_string())),
-            of_report(&|_, report| Some(report.id.to_string())),
-            Arc::new(rows.iter().map(|row| Some(row.ordinal)).collect::<Int32Array>()),
-            Arc::new(keyed(
-                rows.iter().map(|row| place(Phase::ALL.iter().position(|phase| *phase == row.attempt.phase))),
-                &phases,
-            )),
-            Arc::new(rows.iter().map(|row| i32::try_from(row.attempt.number).ok()).collect::<Int32Array>()),
-            Arc::new(keyed(
-                rows.iter()
-                    .map(|row| place(Outcome::ALL.iter().position(|known| *known == row.attempt.outcome))),
-                &outcomes,
-            )),
-            times(rows.iter().map(|row| row.started)),
-            Arc::new(
-                rows.iter()
-                    .map(|row| {
-                        row.attempt.duration.and_then(|duration| i64::try_from(duration.as_micros()).ok())
-                    })
-                    .collect::<Int64Array>(),
+            named("project", of_report(&|_, _| Some(project.to_owned()))),
+            named("day", Arc::new(rows.iter().map(|row| Some(row.day)).collect::<Date32Array>())),
+            named(
+                "test",
+                Arc::new(DictionaryArray::new(
+                    rows.iter().map(|row| i32::try_from(row.test).ok()).collect::<Int32Array>(),
+                    Arc::new(tests.clone()),
+                )),
             ),
-            of_report(&|batch, _| batch.run.commit.clone()),
-            Arc::new(rows.iter().map(|row| Some(row.attempt.run.dirty)).collect::<BooleanArray>()),
-            of_report(&|batch, _| batch.run.branch.clone()),
-            label(&|row| row.attempt.worker.as_deref()),
-            Arc::new(
-                rows.iter()
-                    .map(|row| row.attempt.position.and_then(|position| i32::try_from(position).ok()))
-                    .collect::<Int32Array>(),
+            named("variant", of_report(&|batch, _| Some(batch.run.variant.to_string()))),
+            named("run", of_report(&|batch, _| Some(batch.run.id.to_string()))),
+            named("report", of_report(&|_, report| Some(report.id.to_string()))),
+            named("ordinal", Arc::new(rows.iter().map(|row| Some(row.ordinal)).collect::<Int32Array>())),
+            named(
+                "phase",
+                Arc::new(keyed(
+                    rows.iter()
+                        .map(|row| place(Phase::ALL.iter().position(|phase| *phase == row.attempt.phase))),
+                    &phases,
+                )),
             ),
-            label(&|row| row.attempt.failure.as_ref()?.kind.as_deref()),
-            Arc::new(messages.finish()),
-            label(&|row| {
-                row.attempt.failure.as_ref()?.fingerprint.as_ref().map(flakewise_model::Fingerprint::as_str)
-            }),
+            named(
+                "attempt",
+                Arc::new(
+                    rows.iter().map(|row| i32::try_from(row.attempt.number).ok()).collect::<Int32Array>(),
+                ),
+            ),
+            named(
+                "outcome",
+                Arc::new(keyed(
+                    rows.iter().map(|row| {
+                        place(Outcome::ALL.iter().position(|known| *known == row.attempt.outcome))
+                    }),
+                    &outcomes,
+                )),
+            ),
+            named("started_at", times(rows.iter().map(|row| row.started))),
+            named(
+                "duration_us",
+                Arc::new(
+                    rows.iter()
+                        .map(|row| {
+                            row.attempt.duration.and_then(|duration| i64::try_from(duration.as_micros()).ok())
+                        })
+                        .collect::<Int64Array>(),
+                ),
+            ),
+            named("commit", of_report(&|batch, _| batch.run.commit.clone())),
+            named(
+                "dirty",
+                Arc::new(rows.iter().map(|row| Some(row.attempt.run.dirty)).collect::<BooleanArray>()),
+            ),
+            named("branch", of_report(&|batch, _| batch.run.branch.clone())),
+            named("worker", label(&|row| row.attempt.worker.as_deref())),
+            named(
+                "position",
+                Arc::new(
+                    rows.iter()
+                        .map(|row| row.attempt.position.and_then(|position| i32::try_from(position).ok()))
+                        .collect::<Int32Array>(),
+                ),
+            ),
+            named("failure_kind", label(&|row| row.attempt.failure.as_ref()?.kind.as_deref())),
+            named("failure_message", Arc::new(messages.finish())),
+            named(
+                "fingerprint",
+                label(&|row| {
+                    row.attempt
+                        .failure
+                        .as_ref()?
+                        .fingerprint
+                        .as_ref()
+                        .map(flakewise_model::Fingerprint::as_str)
+                }),
+            ),
         ],
     )
-    .expect("the columns follow the schema")
 }
 
 /// The rows of `runs` for some reports, one file per day.
@@ -192,31 +224,41 @@ fn run_rows(project: &str, rows: &[(&Batch, &ReportBatch, Tally)], now: Timestam
     let count = |value: &dyn Fn(&Tally) -> usize| {
         Arc::new(rows.iter().map(|(.., tally)| i64::try_from(value(tally)).ok()).collect::<Int64Array>())
     };
-    RecordBatch::try_new(
-        written_schema(RUNS),
+    rows_of(
+        RUNS,
         vec![
-            label(&|_| Some(project.to_owned())),
-            Arc::new(rows.iter().map(|(.., tally)| Some(day_number(tally.started))).collect::<Date32Array>()),
-            text(&|batch, _| Some(batch.run.id.to_string())),
-            text(&|_, report| Some(report.id.to_string())),
-            text(&|_, report| Some(report.source.clone())),
-            Arc::new(rows.iter().map(|(_, report, _)| Some(report.complete)).collect::<BooleanArray>()),
-            count(&|tally| tally.tests),
-            count(&|tally| tally.failed),
-            count(&|tally| tally.attempts),
-            label(&|batch| Some(batch.run.variant.to_string())),
-            times(rows.iter().map(|(.., tally)| tally.started.timestamp_micros())),
-            label(&|batch| batch.run.commit.clone()),
-            Arc::new(rows.iter().map(|(batch, ..)| Some(batch.run.dirty)).collect::<BooleanArray>()),
-            label(&|batch| batch.run.branch.clone()),
-            label(&|batch| batch.run.provider.clone()),
-            text(&|batch, _| batch.run.url.clone()),
-            times(rows.iter().map(|_| now.timestamp_micros())),
-            text(&|batch, _| batch.run.roots.as_ref().map(roots_text)),
-            label(&|batch| batch.run.packages.as_deref().map(str::to_owned)),
+            named("project", label(&|_| Some(project.to_owned()))),
+            named(
+                "day",
+                Arc::new(
+                    rows.iter().map(|(.., tally)| Some(day_number(tally.started))).collect::<Date32Array>(),
+                ),
+            ),
+            named("run", text(&|batch, _| Some(batch.run.id.to_string()))),
+            named("report", text(&|_, report| Some(report.id.to_string()))),
+            named("source", text(&|_, report| Some(report.source.clone()))),
+            named(
+                "complete",
+                Arc::new(rows.iter().map(|(_, report, _)| Some(report.complete)).collect::<BooleanArray>()),
+            ),
+            named("tests", count(&|tally| tally.tests)),
+            named("tests_failed", count(&|tally| tally.failed)),
+            named("attempts", count(&|tally| tally.attempts)),
+            named("variant", label(&|batch| Some(batch.run.variant.to_string()))),
+            named("started_at", times(rows.iter().map(|(.., tally)| tally.started.timestamp_micros()))),
+            named("commit", label(&|batch| batch.run.commit.clone())),
+            named(
+                "dirty",
+                Arc::new(rows.iter().map(|(batch, ..)| Some(batch.run.dirty)).collect::<BooleanArray>()),
+            ),
+            named("branch", label(&|batch| batch.run.branch.clone())),
+            named("provider", label(&|batch| batch.run.provider.clone())),
+            named("url", text(&|batch, _| batch.run.url.clone())),
+            named("ingested_at", times(rows.iter().map(|_| now.timestamp_micros()))),
+            named("roots", text(&|batch, _| batch.run.roots.as_ref().map(roots_text))),
+            named("packages", label(&|batch| batch.run.packages.as_deref().map(str::to_owned))),
         ],
     )
-    .expect("the columns follow the schema")
 }
 
 /// What a report amounts to.

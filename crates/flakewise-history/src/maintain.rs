@@ -159,24 +159,18 @@ impl History {
         let adds = merged.iter().map(|file| Action::Add(Add { data_change: false, ..file.add.clone() }));
         let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
         let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
-        // Data must be on disk before the log says the old files are gone.
-        if let Some(folder) = self.store.table_folder(&self.project, kind.name()) {
-            let names: Vec<_> = merged.iter().map(|file| file.add.path.clone()).collect();
-            crate::table::sync_files(&folder, &names).map_err(|error| self.unwritable(error))?;
-        }
+        self.sync_data(kind, &merged)?;
         let commit = CommitBuilder::from(CommitProperties::default())
             .with_actions(removes.chain(adds).collect())
             .build(Some(snapshot), table.log_store(), operation)
             .await;
         match commit {
             Ok(commit) => {
-                self.make_durable(kind, &merged, commit.version())?;
+                self.sync_log(kind, Some(commit.version()))?;
                 Ok(Some((merged, doubles)))
             }
-            Err(error) if is_lost_race(&error) => {
-                self.discard(table, Some((Vec::new(), merged))).await;
-                Ok(None)
-            }
+            // The commit that was there first may be our own, so the files stay.
+            Err(error) if is_lost_race(&error) => Ok(None),
             Err(error) => Err(self.unwritable(error)),
         }
     }

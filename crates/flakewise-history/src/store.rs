@@ -55,6 +55,12 @@ impl StoreUrl {
         }
     }
 
+    /// A store of a kind that the engine was taught elsewhere: for tests.
+    #[doc(hidden)]
+    pub fn of_engine(url: Url) -> Self {
+        Self { shown: url.to_string(), url, folder: None }
+    }
+
     fn folder(path: &Path, text: &str) -> Result<Self, HistoryError> {
         let invalid = |reason: String| HistoryError::InvalidStore { text: text.to_owned(), reason };
         let path = std::path::absolute(path).map_err(|error| invalid(error.to_string()))?;

@@ -8,6 +8,7 @@ use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
 use crate::columns::{ATTEMPTS, Column, FORMAT, RUNS, VERDICTS, delta_fields};
+use crate::files::DataFile;
 use crate::{History, HistoryError};
 
 /// Where a table says which format it has.
@@ -198,17 +199,49 @@ pub(crate) async fn transaction_ids(
         .map_err(|error| unreachable(error.into()))
 }
 
-/// Makes a local table's new files durable: the files themselves, then the
-/// folders that name them. The engine's local storage does not sync.
-pub(crate) fn sync_files(folder: &Path, files: &[String]) -> std::io::Result<()> {
-    let mut folders = HashSet::from([folder.to_owned()]);
-    for file in files {
-        let path = folder.join(file);
-        std::fs::File::open(&path)?.sync_all()?;
-        folders.extend(path.parent().map(Path::to_owned));
+/// So many of the newest log entries are synced. Everybody who acknowledges
+/// anything syncs them, so that older ones have been.
+const SYNCED_ENTRIES: u64 = 64;
+
+/// Durability on local disks: the engine's storage does not sync there. Object
+/// stores do so by themselves.
+impl History {
+    /// Syncs data files, then the folders that name them, up to the store. This
+    /// comes before the commit, so that the log never names what may be lost.
+    pub(crate) fn sync_data(&self, kind: TableKind, files: &[DataFile]) -> Result<(), HistoryError> {
+        let Some(folder) = self.store.table_folder(&self.project, kind.name()) else {
+            return Ok(());
+        };
+        let files = files.iter().map(|file| folder.join(&file.add.path));
+        // The folders of the table, of its project, and of the store.
+        let folders = folder.ancestors().take(3).map(Path::to_owned);
+        files.chain(folders).try_for_each(|path| sync(&path)).map_err(|error| self.unwritable(error))?;
+        // The folder around the store may be somebody else's, who may have
+        // forbidden to read it.
+        if let Some(around) = folder.ancestors().nth(3) {
+            let _ = sync(around);
+        }
+        Ok(())
     }
-    for folder in folders {
-        std::fs::File::open(folder)?.sync_all()?;
+
+    /// Syncs the newest log entries up to a version, then the folder that names
+    /// them.
+    pub(crate) fn sync_log(&self, kind: TableKind, version: Option<u64>) -> Result<(), HistoryError> {
+        let folder = self.store.table_folder(&self.project, kind.name());
+        let (Some(folder), Some(version)) = (folder, version) else { return Ok(()) };
+        let log = folder.join("_delta_log");
+        let sync_entry = |version: u64| match sync(&log.join(format!("{version:020}.json"))) {
+            // Old entries are removed once a checkpoint has them.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            synced => synced,
+        };
+        let mut entries = version.saturating_sub(SYNCED_ENTRIES - 1)..=version;
+        let synced = entries.try_for_each(sync_entry).and_then(|()| sync(&log)).and_then(|()| sync(&folder));
+        synced.map_err(|error| self.unwritable(error))
     }
-    Ok(())
+}
+
+/// Syncs a file or a folder.
+fn sync(path: &Path) -> std::io::Result<()> {
+    std::fs::File::open(path)?.sync_all()
 }

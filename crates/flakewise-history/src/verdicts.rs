@@ -9,7 +9,7 @@ use deltalake::arrow::datatypes::Int32Type;
 use deltalake::parquet::errors::ParquetError;
 use flakewise_model::{Batch, ReportBatch, StoredVerdict};
 
-use crate::columns::{VERDICTS, written_schema};
+use crate::columns::{VERDICTS, named, rows_of};
 use crate::files::{DataFile, Selection, day_number, encode, first_started, index, keyed, times};
 
 /// The verdicts of some reports, one file per day, each sorted by test. Their
@@ -56,26 +56,33 @@ fn verdict_rows(project: &str, selection: &Selection<'_>, rows: &[VerdictRow<'_>
         }
         Arc::new(builder.finish())
     };
-    RecordBatch::try_new(
-        written_schema(VERDICTS),
+    rows_of(
+        VERDICTS,
         vec![
-            of_report(&|_, _| Some(project.to_owned())),
-            Arc::new(rows.iter().map(|row| Some(row.day)).collect::<Date32Array>()),
-            label(&|verdict| Some(verdict.test.as_str())),
-            of_report(&|batch, _| Some(batch.run.variant.to_string())),
-            of_report(&|batch, _| Some(batch.run.id.to_string())),
-            of_report(&|_, report| Some(report.id.to_string())),
-            Arc::new(rows.iter().map(|row| Some(row.ordinal)).collect::<Int32Array>()),
-            label(&|verdict| Some(verdict.finding.as_str())),
-            label(&|verdict| Some(&verdict.conclusion)),
-            label(&|verdict| verdict.detail.as_deref()),
-            Arc::new(rows.iter().map(|row| Some(row.verdict.probability.get())).collect::<Float64Array>()),
-            times(rows.iter().map(|row| row.started)),
-            of_report(&|batch, _| batch.run.commit.clone()),
-            Arc::new(rows.iter().map(|row| Some(row.dirty)).collect::<BooleanArray>()),
-            of_report(&|batch, _| batch.run.branch.clone()),
-            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.verdict.evidence))),
+            named("project", of_report(&|_, _| Some(project.to_owned()))),
+            named("day", Arc::new(rows.iter().map(|row| Some(row.day)).collect::<Date32Array>())),
+            named("test", label(&|verdict| Some(verdict.test.as_str()))),
+            named("variant", of_report(&|batch, _| Some(batch.run.variant.to_string()))),
+            named("run", of_report(&|batch, _| Some(batch.run.id.to_string()))),
+            named("report", of_report(&|_, report| Some(report.id.to_string()))),
+            named("ordinal", Arc::new(rows.iter().map(|row| Some(row.ordinal)).collect::<Int32Array>())),
+            named("finding", label(&|verdict| Some(verdict.finding.as_str()))),
+            named("conclusion", label(&|verdict| Some(&verdict.conclusion))),
+            named("detail", label(&|verdict| verdict.detail.as_deref())),
+            named(
+                "probability",
+                Arc::new(
+                    rows.iter().map(|row| Some(row.verdict.probability.get())).collect::<Float64Array>(),
+                ),
+            ),
+            named("started_at", times(rows.iter().map(|row| row.started))),
+            named("commit", of_report(&|batch, _| batch.run.commit.clone())),
+            named("dirty", Arc::new(rows.iter().map(|row| Some(row.dirty)).collect::<BooleanArray>())),
+            named("branch", of_report(&|batch, _| batch.run.branch.clone())),
+            named(
+                "evidence",
+                Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.verdict.evidence))),
+            ),
         ],
     )
-    .expect("the columns follow the schema")
 }

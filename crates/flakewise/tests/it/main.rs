@@ -1,6 +1,8 @@
 //! The real binary, as people and CI use it.
 
 mod culprit;
+#[cfg(all(feature = "history", target_os = "linux"))]
+mod durable;
 mod eval;
 mod explain;
 #[cfg(feature = "history")]

@@ -1,0 +1,104 @@
+//! What is acknowledged is on disk: the order of system calls, told by `strace`.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{context, pytest_report};
+
+/// What a process did to a path.
+#[derive(Debug, PartialEq)]
+enum Event {
+    Synced(String),
+    /// It was given its name: by a link, or by renaming it.
+    Named(String),
+}
+
+/// The events of a trace that `strace -y` wrote, in order.
+fn events(trace: &str) -> Vec<Event> {
+    trace.lines().filter_map(event).collect()
+}
+
+fn event(line: &str) -> Option<Event> {
+    let call = line.split_whitespace().nth(1)?;
+    let name = call.split('(').next()?;
+    match name {
+        "fsync" | "fdatasync" => {
+            // fsync(7</folder/file>)
+            let path = line.split_once('<')?.1.split_once('>')?.0;
+            Some(Event::Synced(path.to_owned()))
+        }
+        "link" | "linkat" | "rename" | "renameat" | "renameat2" => {
+            // rename("/folder/file#1", "/folder/file")
+            Some(Event::Named(line.split('"').nth(3)?.to_owned()))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn data_is_synced_before_the_log_names_it_and_the_log_before_the_answer() {
+    let context = context();
+    let store = context.path().join("deep/store");
+    for round in 0..2_u32 {
+        context.write("junit.xml", pytest_report(round + 1, &[("test_a", '.'), ("test_b", 'F')]));
+        let trace = context.path().join(format!("trace{round}"));
+        let plain = context.command();
+        let status = Command::new("strace")
+            .args(["-f", "-y", "-e", "trace=fsync,fdatasync,link,linkat,rename,renameat,renameat2", "-o"])
+            .arg(&trace)
+            .arg(env!("CARGO_BIN_EXE_flakewise"))
+            .args(["ingest", "junit.xml", "--project", "acme/shop", "--store"])
+            .arg(&store)
+            .env_clear()
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(context.path())
+            .output()
+            .expect("strace is installed (`apt-get install strace`)");
+        assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+        let events = events(&std::fs::read_to_string(&trace).expect("a trace is written"));
+        for table in ["runs", "attempts"] {
+            check(&events, &store.join("acme~shop").join(table), round);
+        }
+        // Folders that name a table, from the first one that had to be made.
+        for folder in [&store.join("acme~shop"), &store, &context.path().join("deep")] {
+            synced_after(&events, 0, &folder.to_string_lossy());
+        }
+    }
+}
+
+/// The last commit of a table.
+fn check(events: &[Event], table: &Path, round: u32) {
+    let log = table.join("_delta_log");
+    let is_entry = |event: &Event| match event {
+        Event::Named(path) => {
+            let path = Path::new(path);
+            path.starts_with(&log) && path.extension().is_some_and(|extension| extension == "json")
+        }
+        Event::Synced(_) => false,
+    };
+    let commit = events.iter().rposition(is_entry).expect("there is a commit");
+    let Event::Named(entry) = &events[commit] else { unreachable!("it was looked for") };
+    let text = std::fs::read_to_string(entry).expect("it is there");
+    let names: Vec<String> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter_map(|action| Some(action["add"]["path"].as_str()?.to_owned()))
+        .collect();
+    assert_eq!(names.len(), 1, "round {round}: {text}");
+    for name in names {
+        let path = table.join(name).to_string_lossy().into_owned();
+        let synced = events.iter().position(|event| *event == Event::Synced(path.clone()));
+        assert!(synced.is_some_and(|synced| synced < commit), "{path} is synced before {entry}: {events:#?}");
+    }
+    synced_after(events, commit, entry);
+    synced_after(events, commit, &log.to_string_lossy());
+    // The entry that made the table.
+    if round == 0 {
+        synced_after(events, 0, &log.join(format!("{:020}.json", 0)).to_string_lossy());
+    }
+}
+
+fn synced_after(events: &[Event], place: usize, path: &str) {
+    let synced = events[place..].iter().any(|event| *event == Event::Synced(path.to_owned()));
+    assert!(synced, "{path} is synced: {:#?}", &events[place..]);
+}
