@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use flakewise_model::{Attempt, Batch, ReportBatch, ReportId, Run};
 
+use crate::wire::Trouble;
 use crate::{Spool, SpoolError, wire};
 
 /// How journals are named.
@@ -76,39 +77,46 @@ impl Spool {
         }
     }
 
-    /// Makes batches that wait of journals whose writer is gone.
+    /// Makes batches that wait of journals whose writer is gone. One that cannot
+    /// be read does not hold up the others; the first such error is returned.
     pub fn recover(&self) -> Result<(), SpoolError> {
+        let mut result = Ok(());
         for path in self.files(EXTENSION)? {
-            let failed = |source| SpoolError::Io { path: path.clone(), source };
-            let file = match File::open(&path) {
-                Ok(file) => file,
-                // Somebody else was quicker.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-            }
-            // It may have been dealt with between our opening and locking it.
-            if path.exists() {
-                self.recover_one(&path, &file)?;
-            }
+            result = result.and(self.recover_one(&path));
         }
-        Ok(())
+        result
     }
 
-    fn recover_one(&self, path: &Path, file: &File) -> Result<(), SpoolError> {
-        match wire::read_journal(BufReader::new(file).lines()) {
+    fn recover_one(&self, path: &Path) -> Result<(), SpoolError> {
+        let failed = |source| SpoolError::Io { path: path.to_owned(), source };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            // Somebody else was quicker.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        // It may have been dealt with between our opening and locking it.
+        if !path.exists() {
+            return Ok(());
+        }
+        match wire::read_journal(BufReader::new(&file).lines()) {
             Ok(spooled) => {
                 if spooled.batch.reports.iter().any(|report| !report.attempts.is_empty()) {
                     self.put(&spooled.project, &spooled.batch)?;
                 }
                 self.remove(path)
             }
+            Err(Trouble::Io(source)) => Err(failed(source)),
+            Err(Trouble::Newer(found)) => {
+                Err(SpoolError::Newer { path: path.to_owned(), found, known: wire::FORMAT })
+            }
             // Nothing of it was written but, at most, a part of its head.
-            Err(_) => self.set_aside(path).map(drop),
+            Err(Trouble::Damaged(_)) => self.set_aside(path).map(drop),
         }
     }
 }

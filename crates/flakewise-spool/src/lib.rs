@@ -14,13 +14,17 @@ mod wire;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use flakewise_model::Batch;
 
+use crate::wire::Trouble;
 pub use journal::Journal;
 
 /// How batches that wait are named.
 const EXTENSION: &str = "batch.jsonl";
+/// And files that were set aside.
+const BAD: &str = ".bad";
 
 /// A folder of batches that wait.
 #[derive(Clone, Debug)]
@@ -37,6 +41,34 @@ pub struct Spooled {
     pub batch: Batch,
 }
 
+/// What a spool holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Files.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When the oldest was written.
+    pub oldest: Option<SystemTime>,
+}
+
+/// How much a spool may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// The age of a file.
+    pub age: Duration,
+}
+
+/// A file of a spool. By age first.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct KeptFile {
+    written: SystemTime,
+    path: PathBuf,
+    bytes: u64,
+}
+
 /// Why a batch could not be kept or read back.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
@@ -49,7 +81,17 @@ pub enum SpoolError {
         #[source]
         source: std::io::Error,
     },
-    /// A file is not a batch this version reads.
+    /// A later version wrote a file.
+    #[error("`{}` has format {found}, and this version reads up to format {known}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest one known here.
+        known: u32,
+    },
+    /// A file is not a batch.
     #[error("`{}` is not a spooled batch: {reason}", path.display())]
     NotABatch {
         /// The file.
@@ -118,9 +160,57 @@ impl Spool {
 
     /// Reads one batch back.
     pub fn read(&self, path: &Path) -> Result<Spooled, SpoolError> {
-        let file = File::open(path).map_err(|source| SpoolError::Io { path: path.to_owned(), source })?;
-        wire::read(BufReader::new(file).lines())
-            .map_err(|reason| SpoolError::NotABatch { path: path.to_owned(), reason })
+        let failed = |source| SpoolError::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        wire::read(BufReader::new(file).lines()).map_err(|trouble| match trouble {
+            Trouble::Io(source) => failed(source),
+            Trouble::Newer(found) => SpoolError::Newer { path: path.to_owned(), found, known: wire::FORMAT },
+            Trouble::Damaged(reason) => SpoolError::NotABatch { path: path.to_owned(), reason },
+        })
+    }
+
+    /// What the spool holds, files that were set aside included.
+    pub fn usage(&self) -> Result<Usage, SpoolError> {
+        let files = self.kept()?;
+        Ok(Usage {
+            files: files.len(),
+            bytes: files.iter().map(|file| file.bytes).sum(),
+            oldest: files.first().map(|file| file.written),
+        })
+    }
+
+    /// Drops the oldest files until the rest is within bounds, and returns how
+    /// many were dropped.
+    pub fn trim(&self, bounds: &Bounds, now: SystemTime) -> Result<usize, SpoolError> {
+        let files = self.kept()?;
+        let mut bytes: u64 = files.iter().map(|file| file.bytes).sum();
+        let mut dropped = 0;
+        for file in files {
+            let age = now.duration_since(file.written).unwrap_or_default();
+            if bytes <= bounds.bytes && age <= bounds.age {
+                break;
+            }
+            self.remove(&file.path)?;
+            bytes -= file.bytes;
+            dropped += 1;
+        }
+        Ok(dropped)
+    }
+
+    /// All files but journals, which belong to running processes, oldest first.
+    fn kept(&self) -> Result<Vec<KeptFile>, SpoolError> {
+        let mut files = Vec::new();
+        for path in self.files(EXTENSION)?.into_iter().chain(self.files(BAD)?) {
+            let found = std::fs::metadata(&path).and_then(|found| Ok((found.len(), found.modified()?)));
+            match found {
+                Ok((bytes, written)) => files.push(KeptFile { written, path, bytes }),
+                // Another process sent it at the same time.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(source) => return Err(SpoolError::Io { path, source }),
+            }
+        }
+        files.sort();
+        Ok(files)
     }
 
     /// Forgets a batch that has been sent.
@@ -134,9 +224,7 @@ impl Spool {
 
     /// Puts a file that is not a batch aside, so that it is not tried for ever.
     pub fn set_aside(&self, path: &Path) -> Result<PathBuf, SpoolError> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".bad");
-        let aside = PathBuf::from(name);
+        let aside = path.with_added_extension("bad");
         std::fs::rename(path, &aside).map_err(|source| SpoolError::Io { path: path.to_owned(), source })?;
         Ok(aside)
     }
@@ -240,11 +328,42 @@ mod tests {
         };
         check("", "it is empty");
         check("{}", "line 1");
-        check(&text.replace("\"format\":1", "\"format\":99"), "format 99");
+        check("{\"format\":99}", "has format 99, and this version reads up to format 1");
+        assert!(matches!(spool.read(&path), Err(SpoolError::Newer { found: 99, .. })));
         let cut: Vec<_> = text.lines().take(3).collect();
         check(&cut.join("\n"), "it ends early");
         spool.set_aside(&path).expect("renamed");
         assert_eq!(spool.waiting().expect("empty").len(), 0);
+    }
+
+    #[test]
+    fn a_spool_is_trimmed_to_its_bounds_oldest_first() {
+        let folder = tempfile::tempdir().expect("made");
+        let spool = Spool::new(folder.path());
+        let day = Duration::from_hours(24);
+        let now = SystemTime::UNIX_EPOCH + day * 20_000;
+        let mut paths = Vec::new();
+        for (number, age) in [40, 10, 2, 1].into_iter().enumerate() {
+            let batch = BatchBuilder::new(&format!("r{number}"), "c1", 0).attempt("test_a", Passed).build();
+            let mut path = spool.put("p", &batch).expect("kept");
+            if number == 1 {
+                path = spool.set_aside(&path).expect("renamed");
+            }
+            let file = File::options().write(true).open(&path).expect("opened");
+            file.set_modified(now - day * age).expect("a time can be set");
+            paths.push(path);
+        }
+        let bytes = std::fs::metadata(&paths[2]).expect("it is there").len();
+        let usage = spool.usage().expect("counted");
+        assert_eq!((usage.files, usage.oldest), (4, Some(now - day * 40)));
+        let there = || paths.iter().map(|path| path.exists()).collect::<Vec<_>>();
+        let trim =
+            |bytes: u64, days: u32| spool.trim(&Bounds { bytes, age: day * days }, now).expect("trimmed");
+        assert_eq!(trim(usage.bytes, 50), 0);
+        assert_eq!((trim(usage.bytes, 30), there()), (1, vec![false, true, true, true]));
+        assert_eq!((trim(2 * bytes, 30), there()), (1, vec![false, false, true, true]));
+        assert_eq!((trim(bytes, 30), there()), (1, vec![false, false, false, true]));
+        assert_eq!(trim(bytes, 30), 0);
     }
 
     #[test]

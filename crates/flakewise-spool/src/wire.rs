@@ -18,7 +18,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Spooled;
 
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
+
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
+}
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -167,11 +172,34 @@ pub(crate) fn attempt_text(attempt: &Attempt) -> String {
     text + "\n"
 }
 
+/// Why lines are not a batch.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// They cannot be read now; perhaps later.
+    Io(std::io::Error),
+    /// A later version wrote them, in this format.
+    Newer(u32),
+    /// They are something else, for this reason.
+    Damaged(String),
+}
+
+impl From<String> for Trouble {
+    fn from(reason: String) -> Self {
+        Self::Damaged(reason)
+    }
+}
+
+impl From<&str> for Trouble {
+    fn from(reason: &str) -> Self {
+        Self::Damaged(reason.to_owned())
+    }
+}
+
 /// Reads the lines of a journal: a batch of one report, and after it as many
 /// attempts as were written whole.
 pub(crate) fn read_journal(
     mut lines: impl Iterator<Item = std::io::Result<String>>,
-) -> Result<Spooled, String> {
+) -> Result<Spooled, Trouble> {
     let mut spooled = read(lines.by_ref().take(2))?;
     let run = Arc::clone(&spooled.batch.run);
     let report = spooled.batch.reports.first_mut().ok_or("it has no report")?;
@@ -188,17 +216,23 @@ pub(crate) fn read_journal(
     Ok(spooled)
 }
 
-/// Reads a file's lines. The error is a reason, without the file's name.
-pub(crate) fn read(lines: impl Iterator<Item = std::io::Result<String>>) -> Result<Spooled, String> {
+/// Reads a file's lines. The error does not name the file.
+pub(crate) fn read(lines: impl Iterator<Item = std::io::Result<String>>) -> Result<Spooled, Trouble> {
     let mut lines = lines.zip(1..).map(|(line, number)| match line {
         Ok(line) => Ok((number, line)),
-        Err(error) => Err(format!("line {number}: {error}")),
+        // Bytes that are no text will not become one.
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Err(Trouble::Damaged(format!("line {number}: {error}")))
+        }
+        Err(error) => Err(Trouble::Io(error)),
     });
     let (_, first) = lines.next().ok_or("it is empty")??;
-    let header: Header = parse(1, &first)?;
-    if header.format > FORMAT {
-        return Err(format!("it has format {}, this version reads up to {FORMAT}", header.format));
+    // A later header may have other fields, but it says its format.
+    let Format { format } = parse(1, &first)?;
+    if format > FORMAT {
+        return Err(Trouble::Newer(format));
     }
+    let header: Header = parse(1, &first)?;
     let run = Arc::new(run(header.run)?);
     let mut reports = Vec::new();
     for _ in 0..header.reports {

@@ -1,14 +1,19 @@
 //! Batches on their way to the history, by the spool if need be.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use flakewise_model::Batch;
-use flakewise_spool::Spool;
+use flakewise_report::{count, number};
+use flakewise_spool::{Bounds, Spool};
 
 use crate::args::StoreArguments;
 use crate::context::project;
 use crate::error::ExpectedError;
 use crate::printer::Printer;
+
+/// What may wait for a store.
+const BOUNDS: Bounds = Bounds { bytes: 1_000_000_000, age: Duration::from_hours(30 * 24) };
 
 /// What became of what was sent.
 #[derive(Clone, Debug, Default)]
@@ -51,29 +56,41 @@ impl Sender {
         })
     }
 
-    /// Sends what earlier ingests left behind.
+    /// Sends what earlier ingests left behind. What cannot be sent is told and
+    /// waits on; it never holds up anything else.
     #[cfg(feature = "history")]
-    pub(crate) fn send_waiting(
-        &self,
-        delivery: &mut Delivery,
-        printer: &Printer,
-    ) -> Result<(), ExpectedError> {
-        self.spool.recover()?;
-        for path in self.spool.waiting()? {
+    pub(crate) fn send_waiting(&self, delivery: &mut Delivery, printer: &Printer) {
+        use flakewise_spool::SpoolError;
+
+        let told = |error: &dyn std::error::Error| printer.warning(&chain(error));
+        if let Err(error) = self.spool.recover() {
+            told(&error);
+        }
+        let waiting = self.spool.waiting().unwrap_or_else(|error| {
+            told(&error);
+            Vec::new()
+        });
+        for path in waiting {
             let spooled = match self.spool.read(&path) {
                 Ok(spooled) => spooled,
-                Err(flakewise_spool::SpoolError::NotABatch { path, reason }) => {
-                    let aside = self.spool.set_aside(&path)?;
-                    printer.warning(&format!("`{}` is damaged and was set aside: {reason}", aside.display()));
+                Err(SpoolError::NotABatch { path, reason }) => {
+                    match self.spool.set_aside(&path) {
+                        Ok(aside) => printer.warning(&format!(
+                            "`{}` is damaged and was set aside: {reason}",
+                            aside.display()
+                        )),
+                        Err(error) => told(&error),
+                    }
                     continue;
                 }
                 // Another ingest may have sent it in the meantime.
-                Err(flakewise_spool::SpoolError::Io { source, .. })
-                    if source.kind() == std::io::ErrorKind::NotFound =>
-                {
+                Err(SpoolError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    printer.warning(&format!("{}; it waits on", chain(&error)));
+                    continue;
+                }
             };
             if spooled.project != self.project {
                 continue;
@@ -81,16 +98,21 @@ impl Sender {
             match self.history.append(std::slice::from_ref(&spooled.batch)) {
                 Ok(_) => {
                     delivery.reports_from_spool += spooled.batch.reports.len();
-                    self.spool.remove(&path)?;
+                    // If it stays, it is sent again and found to be known.
+                    if let Err(error) = self.spool.remove(&path) {
+                        told(&error);
+                    }
                 }
                 Err(error) if error.is_store_trouble() => {
                     delivery.store_trouble = Some(chain(&error));
-                    return Ok(());
+                    break;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    printer.warning(&format!("`{}` could not be sent: {}", path.display(), chain(&error)));
+                }
             }
         }
-        Ok(())
+        self.bound_spool(SystemTime::now(), printer);
     }
 
     #[cfg(feature = "history")]
@@ -112,13 +134,8 @@ impl Sender {
     }
 
     #[cfg(not(feature = "history"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "same interface as with the engine")]
-    pub(crate) fn send_waiting(
-        &self,
-        _delivery: &mut Delivery,
-        _printer: &Printer,
-    ) -> Result<(), ExpectedError> {
-        Ok(())
+    pub(crate) fn send_waiting(&self, _delivery: &mut Delivery, printer: &Printer) {
+        self.bound_spool(SystemTime::now(), printer);
     }
 
     #[cfg(not(feature = "history"))]
@@ -133,6 +150,38 @@ impl Sender {
         self.spool.put(&self.project, batch)?;
         Ok(())
     }
+
+    /// Keeps the spool within its bounds, and warns long before it drops anything.
+    fn bound_spool(&self, now: SystemTime, printer: &Printer) {
+        let trimmed = self.spool.trim(&BOUNDS, now);
+        let (dropped, usage) = match trimmed.and_then(|dropped| Ok((dropped, self.spool.usage()?))) {
+            Ok(known) => known,
+            Err(error) => return printer.warning(&error.to_string()),
+        };
+        let folder = self.spool.folder().display();
+        let bounds = format!("{} or {}", megabytes(BOUNDS.bytes), days(BOUNDS.age));
+        if dropped > 0 {
+            let dropped = count(dropped as u64, "file");
+            printer
+                .warning(&format!("dropped {dropped} from `{folder}`: it keeps {bounds} of results at most"));
+        }
+        let age = usage.oldest.and_then(|oldest| now.duration_since(oldest).ok()).unwrap_or_default();
+        if usage.bytes > BOUNDS.bytes / 2 || age > BOUNDS.age / 2 {
+            printer.warning(&format!(
+                "results of {} wait in `{folder}` for the store ({}); beyond {bounds} the oldest are dropped",
+                days(age),
+                megabytes(usage.bytes),
+            ));
+        }
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", number(bytes.div_ceil(1_000_000)))
+}
+
+fn days(duration: Duration) -> String {
+    count(duration.as_secs() / (24 * 60 * 60), "day")
 }
 
 /// An error and its causes in one line.

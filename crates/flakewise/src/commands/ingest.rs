@@ -40,7 +40,7 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
     let surroundings = Surroundings::discover();
     let mut summary = Summary::new(&run, sources.len());
     let mut delivery = Delivery::default();
-    sender.send_waiting(&mut delivery, printer)?;
+    sender.send_waiting(&mut delivery, printer);
     for group in groups(&sources) {
         let read: Vec<_> = group
             .par_iter()

@@ -253,7 +253,7 @@ fn deliver(
         let own = |attempt: &Attempt| Attempt { run: Arc::clone(&run), ..attempt.clone() };
         batches.push(batch(&run, triaged.base_attempts.iter().map(own).collect(), Vec::new(), true));
     }
-    sender.send_waiting(&mut delivery, printer)?;
+    sender.send_waiting(&mut delivery, printer);
     for batch in &batches {
         sender.send(batch, &mut delivery)?;
     }

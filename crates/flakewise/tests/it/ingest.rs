@@ -217,3 +217,56 @@ fn a_build_without_the_engine_spools() {
     assert_eq!(report.code, Some(22));
     assert!(report.stderr.contains("no history engine"), "{}", report.stderr);
 }
+
+#[cfg(feature = "history")]
+#[test]
+fn what_waits_and_cannot_be_read_holds_up_nothing() {
+    let context = context();
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    // A folder cannot be read as a file, whoever one is.
+    context.write("spool/0000000000000000.batch.jsonl/file", "");
+    context.write("spool/1111111111111111.batch.jsonl", "{\"format\": 99}");
+    context.write("spool/2222222222222222.batch.jsonl", "nonsense");
+    let output = context.run(["ingest", "junit.xml", "--project", "acme/shop", "--spool", "spool"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(output.stdout.contains(".flakewise/history: 1 added"), "{}", output.stdout);
+    for text in [
+        "failed to use the spool at `spool/0000000000000000.batch.jsonl`: Is a directory (os error 21); it waits on",
+        "`spool/1111111111111111.batch.jsonl` has format 99, and this version reads up to format 1; it waits on",
+        "`spool/2222222222222222.batch.jsonl.bad` is damaged and was set aside: line 1: ",
+    ] {
+        assert!(output.stderr.contains(text), "{text}: {}", output.stderr);
+    }
+    assert!(
+        context.path().join("spool/1111111111111111.batch.jsonl").exists(),
+        "a later version can send it"
+    );
+}
+
+#[test]
+fn a_spool_is_bounded_and_says_so_before_it_drops_anything() {
+    let context = context();
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    let warnings = |age: u64| {
+        context.write("spool/1111111111111111.batch.jsonl", "{\"format\": 99}");
+        let file = std::fs::File::options()
+            .write(true)
+            .open(context.path().join("spool/1111111111111111.batch.jsonl"));
+        let written = std::time::SystemTime::now() - std::time::Duration::from_hours(24 * age + 1);
+        file.expect("opened").set_modified(written).expect("a time can be set");
+        context.run(["ingest", "junit.xml", "--project", "acme/shop", "--spool", "spool"]).stderr
+    };
+    assert!(!warnings(3).contains("dropped"));
+    let warned = warnings(20);
+    assert!(
+        warned.contains("results of 20 days wait in `spool` for the store (1 MB); beyond 1,000 MB or 30 days the oldest are dropped"),
+        "{warned}"
+    );
+    assert!(context.path().join("spool/1111111111111111.batch.jsonl").exists());
+    let dropped = warnings(40);
+    assert!(
+        dropped.contains("dropped 1 file from `spool`: it keeps 1,000 MB or 30 days of results at most"),
+        "{dropped}"
+    );
+    assert!(!context.path().join("spool/1111111111111111.batch.jsonl").exists());
+}

@@ -184,10 +184,7 @@ struct Report {
 impl Memory<'_> {
     fn send_waiting(&mut self) {
         let Some(sender) = self.sender else { return };
-        let mut delivery = Delivery::default();
-        if let Err(error) = sender.send_waiting(&mut delivery, self.printer) {
-            self.printer.warning(&format!("earlier runs could not be sent to the history: {error}"));
-        }
+        sender.send_waiting(&mut Delivery::default(), self.printer);
     }
 
     /// Sends what has gathered. A store that fails never ends a hunt.
@@ -301,7 +298,14 @@ impl Memory<'_> {
     /// The risk that comes from what tests did on any code.
     fn flaky_elsewhere(&self, tests: &[TestId]) -> Vec<f64> {
         let asked: Vec<_> = tests.iter().map(|test| (test.clone(), None)).collect();
-        let known = self.sender.and_then(|sender| sender.history.failures_elsewhere(&asked, None).ok());
+        let known = self.sender.map(|sender| sender.history.failures_elsewhere(&asked, None));
+        let known = known.and_then(|known| {
+            known
+                .map_err(|error| {
+                    self.printer.warning(&format!("failures on other commits are not counted: {error}"));
+                })
+                .ok()
+        });
         let risk = |past: &flakewise_model::PastFailures| match past {
             past if past.mixed_revisions > 0 => ONCE_FLAKY,
             past if past.failures > 0 && past.failures < past.attempts => ONCE_FAILED,
