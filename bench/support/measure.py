@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import datetime
+import io
 import json
 import os
 import pathlib
@@ -75,12 +76,14 @@ class _Tee:
 
 @contextlib.contextmanager
 def recorded(name, wanted):
-    """Copies stdout to bench/results/NAME.txt while it lasts, if that is wanted."""
+    """Copies stdout to bench/results/NAME.txt, if that is wanted. A run that does not end leaves the record as it was."""
     if not wanted:
         yield
         return
-    with open(RESULTS / f"{name}.txt", "w") as file, contextlib.redirect_stdout(_Tee(sys.stdout, file)):
+    text = io.StringIO()
+    with contextlib.redirect_stdout(_Tee(sys.stdout, text)):
         yield
+    (RESULTS / f"{name}.txt").write_text(text.getvalue())
 
 
 def header(name, about=None, path=None):
