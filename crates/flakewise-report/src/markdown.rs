@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use flakewise_model::{Conclusion, HistoryReport};
 
+use crate::run::markdown::{code, plain};
 use crate::text::{failure, reasons};
 use crate::words::{count, day, duration, test_name};
 
@@ -35,35 +36,21 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
         writeln!(
             out,
             "| {} | {verdict} | {} | {} | {} | {} | {} | {} |",
-            cell(test_name(&finding.test)),
+            code(&test_name(&finding.test)),
             if finding.rate.attempts == 0 { "–".to_owned() } else { finding.rate.rate().to_string() },
             finding.cost.runs_disturbed,
             duration(finding.cost.time_lost),
             day(finding.since),
             day(finding.last_seen),
-            cell(&failure),
+            code(&failure),
         )?;
     }
     writeln!(out, "\n<details><summary>Evidence</summary>\n")?;
     for finding in report.findings.iter().take(limit) {
-        writeln!(out, "- {} (`{}`)", cell(test_name(&finding.test)), finding.id)?;
+        writeln!(out, "- {} (`{}`)", code(&test_name(&finding.test)), finding.id)?;
         for reason in reasons(&finding.verdict) {
-            writeln!(out, "  - {}", escape(&reason))?;
+            writeln!(out, "  - {}", plain(&reason, true))?;
         }
     }
     writeln!(out, "\n</details>")
-}
-
-/// Text as code inside a table cell. Test names and messages are not ours: they
-/// must not be able to leave the cell or become markup.
-fn cell(text: &str) -> String {
-    if text.is_empty() {
-        return String::new();
-    }
-    let text = text.replace('|', "\\|").replace('`', "'").replace(['\n', '\r'], " ");
-    format!("`{text}`")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('<', "&lt;").replace('|', "\\|").replace('`', "'")
 }

@@ -4,11 +4,13 @@ use flakewise_model::{Rows, Value};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::style::{BOLD, styled};
+use crate::words::clean;
 
 /// Columns are aligned, numbers to the right.
 pub fn rows_text(rows: &Rows) -> String {
     let cells: Vec<Vec<String>> =
         rows.rows.iter().map(|row| row.iter().map(|value| one_line(&text(value))).collect()).collect();
+    let cells: Vec<Vec<String>> = cells.into_iter().map(without_command).collect();
     let widths: Vec<usize> = (0..rows.columns.len())
         .map(|place| {
             let widest = cells.iter().map(|row| row[place].width()).max().unwrap_or(0);
@@ -47,7 +49,8 @@ pub fn rows_text(rows: &Rows) -> String {
     out
 }
 
-/// RFC 4180, with a header line.
+/// RFC 4180, with a header line. Texts that a spreadsheet would take for a
+/// formula begin with an apostrophe.
 pub fn rows_csv(rows: &Rows) -> String {
     let line = |cells: Vec<String>| {
         let cells: Vec<_> = cells
@@ -62,9 +65,13 @@ pub fn rows_csv(rows: &Rows) -> String {
             .collect();
         format!("{}\r\n", cells.join(","))
     };
+    let cell = |value: &Value| match value {
+        Value::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        _ => text(value),
+    };
     let mut out = line(rows.columns.clone());
     for row in &rows.rows {
-        out.push_str(&line(row.iter().map(text).collect()));
+        out.push_str(&line(row.iter().map(cell).collect()));
     }
     out
 }
@@ -101,9 +108,19 @@ fn text(value: &Value) -> String {
     }
 }
 
+/// A line that begins with two colons is a command to GitHub's runner.
+fn without_command(mut cells: Vec<String>) -> Vec<String> {
+    if let Some(first) = cells.first_mut().filter(|first| first.trim_start().starts_with("::")) {
+        *first = first.replacen(':', "\\u{3a}", 1);
+    }
+    cells
+}
+
 /// Control characters in a terminal's table would break it, or worse.
 fn one_line(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    let spaced: String =
+        text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+    clean(&spaced)
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     let label = conclusion_label(history.verdict.conclusion);
     let id = FindingId::of(&history.test);
     writeln!(out, "{label}  {}  {}", styled(BOLD, test_name(&history.test)), styled(DIM, id))?;
-    writeln!(out, "       {}", styled(DIM, &history.test))?;
+    writeln!(out, "       {}", styled(DIM, clean(history.test.as_str())))?;
     writeln!(out)?;
     let probability = match history.verdict.conclusion {
         Conclusion::Flaky => "proved".to_owned(),
@@ -145,6 +145,7 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     for group in &history.failures {
         writeln!(out, "  {}", group_line(group))?;
         let fingerprint = group.fingerprint.as_ref().map_or("none", |fingerprint| fingerprint.as_str());
+        let fingerprint = clean(fingerprint);
         let seen = format!("{} to {}", day(group.first_seen), day(group.last_seen));
         writeln!(out, "      {}", styled(DIM, format!("fingerprint {fingerprint}, {seen}")))?;
     }
@@ -154,11 +155,12 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
         writeln!(out, "\nlatest failures")?;
     }
     for step in recent {
-        let commit = step.commit.as_deref().map_or("unknown commit", short_commit);
+        let commit = step.commit.as_deref().map_or_else(|| "unknown commit".to_owned(), short_commit);
         let outage = if step.outage { ", in an outage" } else { "" };
-        let variant = if step.variant.is_empty() { String::new() } else { format!("  {}", step.variant) };
-        let line =
-            format!("  {}  {commit}  run {}{variant}  {}{outage}", minute(step.at), step.run, step.outcome);
+        let variant =
+            if step.variant.is_empty() { String::new() } else { format!("  {}", clean(&step.variant)) };
+        let run = clean(step.run.as_str());
+        let line = format!("  {}  {commit}  run {run}{variant}  {}{outage}", minute(step.at), step.outcome);
         writeln!(out, "{line}")?;
     }
     Ok(())
@@ -221,7 +223,11 @@ pub(crate) fn reasons(verdict: &Verdict) -> Vec<String> {
 fn reason(evidence: &Evidence) -> String {
     match evidence {
         Evidence::MixedOutcomes { revisions, latest, variant, passed, failed, at } => {
-            let place = if variant.is_empty() { String::new() } else { format!(" ({variant})") };
+            let place = if variant.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", clean(&variant.to_string()))
+            };
             let code = match revisions {
                 1 => revision(latest),
                 _ => format!("{} versions of the code, last on {}", number(*revisions), revision(latest)),

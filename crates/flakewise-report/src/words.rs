@@ -60,22 +60,23 @@ pub(crate) fn minute(at: Timestamp) -> String {
     at.format("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A commit as people write it.
-pub(crate) fn short_commit(commit: &str) -> &str {
+/// A commit as people write it. One that is no hash comes from outside.
+pub(crate) fn short_commit(commit: &str) -> String {
     let is_hash = commit.len() >= 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { &commit[..9] } else { commit }
+    if is_hash { commit[..9].to_owned() } else { clean(commit) }
 }
 
 pub(crate) fn revision(revision: &Revision) -> String {
     match revision {
         Revision::Commit(commit) => format!("commit {}", short_commit(commit)),
-        Revision::Run(run) => format!("the code of run {run}"),
+        Revision::Run(run) => format!("the code of run {}", clean(run.as_str())),
     }
 }
 
-/// A test's id without its scheme: what people know from their runner.
-pub(crate) fn test_name(test: &TestId) -> &str {
-    &test.as_str()[test.scheme().len() + 1..]
+/// A test's id without its scheme, for printing: what people know from their
+/// runner.
+pub(crate) fn test_name(test: &TestId) -> String {
+    clean(&test.as_str()[test.scheme().len() + 1..])
 }
 
 /// The first line of a message, cut to a width.

@@ -29,7 +29,7 @@ fn annotation(level: &str, risk: &Risk) -> String {
         ("file", clean(&risk.path)),
         ("line", risk.line.max(1).to_string()),
         ("endLine", risk.end_line.max(risk.line).max(1).to_string()),
-        ("title", format!("{} risk of being flaky: {}", risk.risk, words::name(test_name(&risk.test)))),
+        ("title", format!("{} risk of being flaky: {}", risk.risk, words::name(&test_name(&risk.test)))),
     ];
     let mut lines = Vec::new();
     if let Some(guess) = risk.category {

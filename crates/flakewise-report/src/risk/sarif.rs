@@ -98,7 +98,7 @@ fn result(level: &str, risk: &Risk) -> Value {
     let rule = risk.rule();
     let place = Category::ALL.iter().position(|category| category.name() == rule).map_or(0, |at| at + 1);
     let mut lines =
-        vec![format!("`{}` is flaky with a chance of {}", words::name(test_name(&risk.test)), risk.risk)];
+        vec![format!("`{}` is flaky with a chance of {}", words::name(&test_name(&risk.test)), risk.risk)];
     if let Some(guess) = risk.category {
         lines.push(format!("if so, {} ({})", words::category(guess.category), guess.probability));
     }

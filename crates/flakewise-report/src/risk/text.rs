@@ -88,7 +88,7 @@ fn title(risk: &Risk) -> String {
     let style = if risk.risk.get() >= 0.5 { WARNING } else { BOLD };
     let category =
         risk.category.map_or_else(String::new, |guess| format!("  {}", styled(DIM, guess.category.name())));
-    let name = styled(BOLD, clean(test_name(&risk.test)));
+    let name = styled(BOLD, test_name(&risk.test));
     format!("{} {name}  {}{category}", styled(style, percent), styled(DIM, risk.id()))
 }
 

@@ -171,13 +171,13 @@ fn prose(text: &str) -> String {
 ///
 /// A code span of backticks will not do: in a table, a backslash before a bar
 /// can be read in two ways, and only an entity is never the end of a cell.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("<code>{}</code>", plain(text, false)) }
 }
 
 /// Text without any markup, on one line. Outside of code, what would call
 /// people or refer to issues is taken apart by a space without width.
-fn plain(text: &str, apart: bool) -> String {
+pub(crate) fn plain(text: &str, apart: bool) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut before = None;
     let mut rest = text.chars();

@@ -4,7 +4,7 @@ mod blocks;
 mod github;
 mod gitlab;
 mod json;
-mod markdown;
+pub(crate) mod markdown;
 mod text;
 mod words;
 

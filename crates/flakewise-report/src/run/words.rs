@@ -600,7 +600,7 @@ pub(super) fn foreign(text: &str) -> String {
 }
 
 fn commit_literal(commit: &str) -> String {
-    literal(short_commit(commit))
+    literal(&short_commit(commit))
 }
 
 fn literal(text: &str) -> String {

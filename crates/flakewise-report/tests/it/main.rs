@@ -3,6 +3,7 @@
 mod culprit;
 mod github;
 mod gitlab;
+mod hostile;
 mod json;
 mod markdown;
 mod risk;
