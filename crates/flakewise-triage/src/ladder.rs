@@ -4,7 +4,7 @@
 //! A test leaves the ladder at its first pass. Nothing here runs anything: the
 //! runner asks, and is answered.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use flakewise_model::{Outcome, Phase, normalise};
 use flakewise_runner::{Director, Execution, TestKey};
@@ -29,10 +29,29 @@ pub(crate) struct Ladder<'a> {
     pub(crate) passed: u64,
     pub(crate) skipped: u64,
     pub(crate) selected: u64,
-    incidents: Vec<Vec<TestKey>>,
-    incident_of: HashMap<TestKey, usize>,
+    incidents: Vec<Incident>,
+    /// The incident of each test, and its place in it.
+    incident_of: HashMap<TestKey, (usize, usize)>,
+    /// Tests that have passed since they failed.
+    cleared: HashSet<TestKey>,
+    /// Incidents with a test that has not.
+    open_incidents: u64,
     by_look: HashMap<Look, usize>,
     progress: &'a dyn Fn(crate::Progress<'_>),
+}
+
+/// Tests that fail alike, in the order of their first failures.
+#[derive(Debug, Default)]
+pub(crate) struct Incident {
+    pub(crate) tests: Vec<TestKey>,
+    /// How many of them have passed since.
+    cleared: usize,
+}
+
+impl Incident {
+    fn is_open(&self) -> bool {
+        self.cleared < self.tests.len()
+    }
 }
 
 /// What failures of one incident have in common.
@@ -49,6 +68,8 @@ impl<'a> Ladder<'a> {
             selected: 0,
             incidents: Vec::new(),
             incident_of: HashMap::new(),
+            cleared: HashSet::new(),
+            open_incidents: 0,
             by_look: HashMap::new(),
             progress,
         }
@@ -66,32 +87,36 @@ impl<'a> Ladder<'a> {
 
     /// Adds an execution from a later rung.
     pub(crate) fn add(&mut self, execution: Execution) {
+        let clears = execution.outcome == Outcome::Passed && execution.phase != Phase::Base;
+        if clears
+            && let Some((incident, _)) = self.incident_of.get(&execution.test)
+            && self.cleared.insert(execution.test)
+        {
+            let incident = &mut self.incidents[*incident];
+            incident.cleared += 1;
+            self.open_incidents -= u64::from(!incident.is_open());
+        }
         self.failing.entry(execution.test).or_default().push(execution);
     }
 
-    /// Tests that fail alike, each test in one group.
-    pub(crate) fn incidents(&self) -> &[Vec<TestKey>] {
-        &self.incidents
+    /// The incident of a test that failed.
+    pub(crate) fn incident(&self, test: TestKey) -> &Incident {
+        &self.incidents[self.incident_of[&test].0]
     }
 
-    /// The incident of a test that failed.
-    pub(crate) fn incident(&self, test: TestKey) -> usize {
-        self.incident_of[&test]
+    /// The number of that incident.
+    pub(crate) fn incident_number(&self, test: TestKey) -> usize {
+        self.incident_of[&test].0
     }
 
     /// Whether a test has passed since it failed.
     pub(crate) fn is_cleared(&self, test: TestKey) -> bool {
-        self.failing.get(&test).is_some_and(|executions| {
-            executions
-                .iter()
-                .any(|execution| execution.outcome == Outcome::Passed && execution.phase != Phase::Base)
-        })
+        self.cleared.contains(&test)
     }
 
     /// Whether so many things fail that running tests again says little.
     pub(crate) fn is_gate_closed(&self) -> bool {
-        let open = self.incidents.iter().filter(|tests| tests.iter().any(|test| !self.is_cleared(*test)));
-        open.count() as u64 > self.most_failures()
+        self.open_incidents > self.most_failures()
     }
 
     fn most_failures(&self) -> u64 {
@@ -108,8 +133,8 @@ impl<'a> Ladder<'a> {
         if self.is_cleared(test) {
             return false;
         }
-        let tests = &self.incidents[self.incident(test)];
-        tests.len() < INCIDENT || tests[0] == test || tests.iter().any(|other| self.is_cleared(*other))
+        let Incident { tests, cleared } = self.incident(test);
+        tests.len() < INCIDENT || tests[0] == test || *cleared > 0
     }
 
     fn count(&self, test: TestKey, phase: Phase) -> u32 {
@@ -128,10 +153,12 @@ impl<'a> Ladder<'a> {
             None => self.incidents.len(),
         };
         if incident == self.incidents.len() {
-            self.incidents.push(Vec::new());
+            self.incidents.push(Incident::default());
         }
-        self.incidents[incident].push(execution.test);
-        self.incident_of.insert(execution.test, incident);
+        let known = &mut self.incidents[incident];
+        self.open_incidents += u64::from(!known.is_open());
+        self.incident_of.insert(execution.test, (incident, known.tests.len()));
+        known.tests.push(execution.test);
     }
 }
 
@@ -225,9 +252,8 @@ impl Director for Ladder<'_> {
 impl Ladder<'_> {
     /// As [`Ladder::climbs`], while the size of an incident is not known yet.
     fn climbs_at_once(&self, test: TestKey) -> bool {
-        let tests = &self.incidents[self.incident(test)];
-        let place = tests.iter().position(|other| *other == test).unwrap_or(0);
-        place < INCIDENT || tests.iter().any(|other| self.is_cleared(*other))
+        let (incident, place) = self.incident_of[&test];
+        place < INCIDENT || self.incidents[incident].cleared > 0
     }
 }
 
@@ -526,6 +552,23 @@ mod tests {
         assert_eq!(postponed(&executions).len(), 6);
     }
 
+    /// It ends only if no step looks at all that failed before.
+    #[test]
+    fn a_hundred_thousand_failures_are_taken_in_at_once() {
+        let settings = settings(1, 1, None);
+        let mut ladder = Ladder::new(&settings, &|_| {});
+        for number in 0..100_000 {
+            let failing = of_kind("KeyError", execution(number, Phase::First, Outcome::Failed));
+            assert_eq!(ladder.again(&failing), (number as usize) < INCIDENT);
+            ladder.ended(&failing);
+        }
+        assert_eq!((ladder.incidents.len(), ladder.incidents[0].tests.len()), (1, 100_000));
+        assert!(!ladder.is_gate_closed());
+        assert_eq!(ladder.postpone(0, "main"), [0], "one stands for all");
+        ladder.ended(&execution(0, Phase::Postpone, Outcome::Passed));
+        assert_eq!(ladder.postpone(0, "main").len(), 99_999, "and has passed");
+    }
+
     #[test]
     fn a_dead_process_is_like_no_other() {
         let settings = settings(1, 1, None);
@@ -533,7 +576,7 @@ mod tests {
         for number in 0..6 {
             ladder.ended(&execution(number, Phase::First, Outcome::Crashed));
         }
-        assert_eq!(ladder.incidents().len(), 6);
+        assert_eq!(ladder.incidents.len(), 6);
         assert!(ladder.climbs(key(5)));
         assert!(ladder.postpone(0, "main").is_empty(), "it would die again");
     }

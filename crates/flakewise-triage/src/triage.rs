@@ -861,7 +861,7 @@ impl<'a, 'b> Climb<'a, 'b> {
 
     /// What is said of a failure, and why it is not tolerated.
     fn judged(&self, test: TestKey) -> (FailureVerdict, Option<Refusal>) {
-        let alike = &self.ladder.incidents()[self.ladder.incident(test)];
+        let alike = &self.ladder.incident(test).tests;
         // What was found out about the one that stood for all holds for all.
         let stood_back = !self.ladder.is_cleared(test) && !self.ladder.climbs(test);
         let source = if stood_back { alike[0] } else { test };
@@ -910,7 +910,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             refusal,
             attempts: attempts(&id, run, executions),
             costs: costs(executions),
-            incident: self.ladder.incident(test),
+            incident: self.ladder.incident_number(test),
             test: id,
         }
     }
