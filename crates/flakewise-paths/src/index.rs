@@ -43,6 +43,8 @@ struct IndexedFile {
     outline: Outline,
     /// By class, the functions in it; the last list has those in none.
     functions: Vec<Vec<u32>>,
+    /// The same lists, sorted by name.
+    by_name: Vec<Vec<u32>>,
     /// By class, once they are asked for.
     lineages: Vec<OnceLock<Lineage>>,
     is_test: bool,
@@ -147,9 +149,13 @@ impl Index {
                 let class = function.class.map_or(outline.classes.len(), |class| class as usize);
                 functions[class].push(at);
             }
+            let mut by_name = functions.clone();
+            for list in &mut by_name {
+                list.sort_by_key(|at| outline.functions[*at as usize].name.as_str());
+            }
             let lineages = outline.classes.iter().map(|_| OnceLock::new()).collect();
             let is_test = is_test_path(&path);
-            index.files.push(IndexedFile { path, language, outline, functions, lineages, is_test });
+            index.files.push(IndexedFile { path, language, outline, functions, by_name, lineages, is_test });
         }
         index.files.sort_by(|left, right| left.path.cmp(&right.path));
         for (at, file) in (0..).zip(&index.files) {

@@ -11,6 +11,9 @@
 //! - a test with no assertion at all has an implicit one: its last statement
 //!   must not throw. Such paths end at [`AssertionKind::Implicit`].
 //!
+//! [`Reach`] follows calls beyond the test: through its set-up, superclasses and
+//! helpers, and into the code under test. [`Surroundings`] count what is found.
+//!
 //! Source is untrusted. Nothing here recurses over it, panics on it, or takes
 //! time or memory out of proportion to its size.
 

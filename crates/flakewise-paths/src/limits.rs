@@ -39,6 +39,8 @@ pub(crate) const ARGUMENTS: usize = 32;
 pub(crate) const TEST_TREE_METHODS: usize = 80;
 /// Methods of the production code that one test reaches before the search ends.
 pub(crate) const REACHED_METHODS: usize = 900;
+/// Calls of production code that are followed from one depth of one test.
+pub(crate) const REACHED_CALLS: usize = 16 * 1024;
 /// Implementations of an abstract method that are followed.
 pub(crate) const IMPLEMENTATIONS: usize = 3;
 /// Superclasses of a test that are named.

@@ -319,8 +319,10 @@ impl Index {
         arguments: &[String],
     ) -> Option<FunctionRef> {
         let file = &self.files[class.file as usize];
-        let functions = file.functions.get(class.class as usize)?;
-        let named = functions.iter().filter(|at| file.outline.functions[**at as usize].name == name);
+        let functions = file.by_name.get(class.class as usize)?;
+        let name_of = |at: &u32| file.outline.functions[*at as usize].name.as_str();
+        let first = functions.partition_point(|at| name_of(at) < name);
+        let named = functions[first..].iter().take_while(|at| name_of(at) == name);
         let best = named.take(super::OVERLOADS).max_by_key(|at| {
             let function = &file.outline.functions[**at as usize];
             let types = function.parameters.iter().zip(arguments);

@@ -1,6 +1,6 @@
 //! Where the calls of a function go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use flakewise_source::{Language, NodeIndex, SyntaxTree};
@@ -122,11 +122,8 @@ impl<'i> CallReader<'_, 'i> {
             }
             targets.push(target);
         }
-        for target in targets.into_iter().rev() {
-            if !body.targets.contains(&target) {
-                body.targets.push(target);
-            }
-        }
+        let mut known: HashSet<Target> = body.targets.iter().copied().collect();
+        body.targets.extend(targets.into_iter().rev().filter(|target| known.insert(*target)));
     }
 
     /// The receiver and the name of a call, and whether it creates an object.

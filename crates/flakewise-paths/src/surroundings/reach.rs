@@ -11,8 +11,8 @@ use super::calls::{CallReader, Resolvers};
 use super::{ApiCounts, CodeUnderTest, Surroundings, TestTree};
 use crate::index::{ClassRef, FunctionRef, Index, Target};
 use crate::limits::{
-    BASES, CLASS_NAMES, HELPER_DEPTH, IMPLEMENTATIONS, OVERLOADS, REACHED_METHODS, TEST_TREE_METHODS,
-    TREE_WORDS, UNDER_WORDS,
+    BASES, CLASS_NAMES, HELPER_DEPTH, IMPLEMENTATIONS, OVERLOADS, REACHED_CALLS, REACHED_METHODS,
+    TEST_TREE_METHODS, TREE_WORDS, UNDER_WORDS,
 };
 use crate::outline::Outline;
 
@@ -191,7 +191,7 @@ impl<'i> Reach<'i> {
             next += 1;
             for called in body.targets.iter().flat_map(|called| self.runs(*called)) {
                 if !self.index.is_test(called) {
-                    under.push(called);
+                    under.extend((under.len() < REACHED_CALLS).then_some(called));
                 } else if depth < HELPER_DEPTH && queue.len() < TEST_TREE_METHODS && seen.insert(called) {
                     queue.push((called, depth + 1));
                 }
@@ -227,7 +227,8 @@ impl<'i> Reach<'i> {
                     words.add(self, *target);
                 }
                 let called = body.targets.iter().flat_map(|called| self.runs(*called));
-                below.extend(called.filter(|called| !self.index.is_test(*called)));
+                let room = REACHED_CALLS.saturating_sub(below.len());
+                below.extend(called.filter(|called| !self.index.is_test(*called)).take(room));
             }
             if let Some(known) = under.classes.get_mut(depth) {
                 *known = count(classes.len());

@@ -201,6 +201,18 @@ fn cycles_and_crowds_end() {
 }
 
 #[test]
+fn a_function_that_calls_everything_is_read_once() {
+    let methods: String = (0..10_000).map(|number| format!("  void m{number}() {{}}\n")).collect();
+    let calls: String = (0..30_000).map(|number| format!("m{}();", number % 10_000)).collect();
+    let all = format!("package acme;\nclass All {{\n{methods}  void all() {{ {calls} }}\n}}\n");
+    let test = "package acme;\nclass AllTest {\n  @Test void t() { new All().all(); }\n}\n";
+    let root =
+        repository(&[("src/main/java/acme/All.java", &all), ("src/test/java/acme/AllTest.java", test)]);
+    let found = find(root.path(), "src/test/java/acme/AllTest.java", "AllTest", "t");
+    assert_eq!(found.under.methods, [1, 10_000, 0, 0]);
+}
+
+#[test]
 fn a_file_that_changed_after_it_was_indexed_says_nothing() {
     let root = shop();
     let (index, _) = Index::build(root.path(), None);
