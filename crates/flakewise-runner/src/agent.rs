@@ -24,8 +24,20 @@ const PYTEST: [(&str, &str); 12] = [
     ("wire.py", include_str!("../../../agents/pytest/flakewise_agent/wire.py")),
 ];
 
-/// The longest path a socket can have, with some room for its end.
-const SOCKET_PATH: usize = 90;
+/// The longest path that a socket can have, on every system.
+const SOCKET_PATH: usize = 103;
+
+/// The socket in the folder.
+const SOCKET: &str = "socket";
+
+/// A folder that is this user's alone from the beginning.
+fn private_folder(parent: PathBuf) -> Result<TempDir, RunnerError> {
+    tempfile::Builder::new()
+        .prefix(&guard::folder_prefix())
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir_in(&parent)
+        .map_err(|source| RunnerError::Temporary { folder: parent, source })
+}
 
 /// A private folder with the agent and the socket in it; it goes when dropped.
 #[derive(Debug)]
@@ -36,25 +48,23 @@ pub(crate) struct AgentFolder {
 
 impl AgentFolder {
     pub(crate) fn create() -> Result<Self, RunnerError> {
-        let write = |folder: &Path| -> std::io::Result<()> {
-            std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-            let package = folder.join("agent").join("flakewise_agent");
-            std::fs::create_dir_all(&package)?;
+        let folder = private_folder(std::env::temp_dir())?;
+        let folder = if folder.path().join(SOCKET).as_os_str().len() > SOCKET_PATH {
+            private_folder(PathBuf::from("/tmp"))?
+        } else {
+            folder
+        };
+        let write = |package: &Path| -> std::io::Result<()> {
+            std::fs::create_dir_all(package)?;
             PYTEST.iter().try_for_each(|(name, text)| std::fs::write(package.join(name), text))
         };
-        let mut parent = std::env::temp_dir();
-        if parent.as_os_str().len() > SOCKET_PATH {
-            parent = PathBuf::from("/tmp");
-        }
-        let failed = |source| RunnerError::Temporary { folder: parent.clone(), source };
-        let folder =
-            tempfile::Builder::new().prefix(&guard::folder_prefix()).tempdir_in(&parent).map_err(failed)?;
-        write(folder.path()).map_err(failed)?;
+        write(&folder.path().join("agent").join("flakewise_agent"))
+            .map_err(|source| RunnerError::Temporary { folder: folder.path().to_owned(), source })?;
         Ok(Self { folder, token: uuid::Uuid::new_v4().simple().to_string() })
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.path().join("socket")
+        self.folder.path().join(SOCKET)
     }
 
     /// Where a process leaves its trail. There is one at a time.

@@ -10,11 +10,12 @@ use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::{processes, sys};
 
-/// What a worker is called in lists of processes, before its guard's number.
+/// What a worker is called in lists of processes, before its guard's number and
+/// a mark. Containers may share folders and numbers of processes; marks differ.
 const WORKER: &str = "flakewise-worker-of-";
 
 /// Starts a worker that does what this process was asked to, and returns how it
@@ -34,9 +35,9 @@ pub fn guard() -> Option<ExitCode> {
     sys::adopt_orphans();
     // From here on a signal waits for the worker, instead of ending us.
     let forwarded = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| (signal, listen(signal)));
-    let own = std::process::id();
+    let tag = new_tag();
     let mut worker = Command::new(program)
-        .arg0(format!("{WORKER}{own}"))
+        .arg0(format!("{WORKER}{tag}"))
         .args(std::env::args_os().skip(1))
         // What a terminal sends to all of a group comes to us, and once to it.
         .process_group(0)
@@ -48,17 +49,33 @@ pub fn guard() -> Option<ExitCode> {
         }
     }
     let status = worker.wait().ok()?;
+    // Whether it was killed or panicked: what it leaves is ended and removed.
+    // After an ordinary end there is nothing.
+    processes::sweep_all();
+    remove_folders(&tag);
     if let Some(signal) = status.signal() {
-        processes::sweep_all();
-        remove_folders(own);
         return Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
     }
     Some(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)))
 }
 
+/// A name for what belongs to this process: its number and a mark.
+fn new_tag() -> String {
+    let mark = uuid::Uuid::new_v4().simple().to_string();
+    format!("{}-{}", std::process::id(), &mark[..MARK])
+}
+
+/// Characters of a mark.
+const MARK: usize = 8;
+
+/// The tag of the process that guards this one, if it is a worker.
+fn guard_tag() -> Option<String> {
+    Some(std::env::args_os().next()?.to_str()?.strip_prefix(WORKER)?.to_owned())
+}
+
 /// The process that guards this one, if it is a worker.
 fn guard_process() -> Option<u32> {
-    std::env::args_os().next()?.to_str()?.strip_prefix(WORKER)?.parse().ok()
+    guard_tag()?.split('-').next()?.parse().ok()
 }
 
 /// Whether this worker's guard has been killed.
@@ -69,7 +86,8 @@ pub(crate) fn is_abandoned() -> bool {
 /// How the private folders of this process are named, so that its guard knows
 /// them.
 pub(crate) fn folder_prefix() -> String {
-    format!("flakewise-{}-", guard_process().unwrap_or_else(std::process::id))
+    static TAG: LazyLock<String> = LazyLock::new(|| guard_tag().unwrap_or_else(new_tag));
+    format!("flakewise-{}-", *TAG)
 }
 
 fn listen(signal: i32) -> std::io::Result<UnixStream> {
@@ -87,8 +105,8 @@ fn forward(signal: i32, mut stream: UnixStream, worker: u32) {
     });
 }
 
-fn remove_folders(own: u32) {
-    let prefix = format!("flakewise-{own}-");
+fn remove_folders(tag: &str) {
+    let prefix = format!("flakewise-{tag}-");
     for parent in [std::env::temp_dir(), std::path::PathBuf::from("/tmp")] {
         for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&prefix) {

@@ -150,6 +150,20 @@ impl Hub {
     }
 }
 
+/// Set in the number of a process that has none here. No process is numbered so,
+/// and none is signalled.
+const FOREIGN: u32 = 1 << 31;
+
+/// The number of a process that says it has another, by what the kernel says. In
+/// another pid namespace it would be that of a process we must not touch.
+fn process(said: u32, known: Option<u32>) -> u32 {
+    match known {
+        Some(0) => said | FOREIGN,
+        Some(pid) => pid,
+        None => said,
+    }
+}
+
 /// Passes on what one connection says until it ends. Whoever does not know the
 /// secret is not heard at all.
 fn listen(
@@ -163,7 +177,7 @@ fn listen(
     let _ = reading.set_read_timeout(Some(HELLO_LIMIT));
     let _ = stream.set_write_timeout(Some(WRITE_LIMIT));
     let mut frames = FrameReader::new(&reading);
-    let Ok(Some(ToHost::Hello(hello))) = frames.next_message() else { return };
+    let Ok(Some(ToHost::Hello(mut hello))) = frames.next_message() else { return };
     if hello.token != token {
         return;
     }
@@ -171,6 +185,7 @@ fn listen(
         let _ = sender.send(Event::Version { theirs: hello.proto[0] });
         return;
     }
+    hello.pid = process(hello.pid, sys::peer_process(&stream));
     let _ = reading.set_read_timeout(None);
     let waits = hello.role == Role::Main;
     if let Ok(mut streams) = streams.lock() {
@@ -214,7 +229,8 @@ mod tests {
 
     fn connected(hub: &Hub) -> u32 {
         match next(hub) {
-            Event::Connected { connection, hello } if hello.pid == 5 => connection,
+            // Not the 5 that it says.
+            Event::Connected { connection, hello } if hello.pid == std::process::id() => connection,
             other => panic!("{other:?}"),
         }
     }
@@ -247,6 +263,14 @@ mod tests {
         drop(agent);
         assert!(matches!(next(&hub), Event::Message { message: ToHost::Bye, .. }));
         assert!(matches!(next(&hub), Event::Closed { connection: c } if c == connection));
+    }
+
+    #[test]
+    fn a_process_of_another_namespace_is_never_signalled() {
+        assert_eq!((process(5, None), process(5, Some(7))), (5, 7));
+        let foreign = process(5, Some(0));
+        assert_ne!(foreign, process(6, Some(0)), "two of them are two");
+        assert!(libc::pid_t::try_from(foreign).is_err(), "it is no number of a process");
     }
 
     #[test]

@@ -1,9 +1,38 @@
 //! The few system calls the standard library has no safe form of.
 #![expect(unsafe_code, reason = "each call below takes plain integers or a pointer to a local value")]
 
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
+
+/// The process at the other end of a connection, as the kernel numbers it for
+/// us; 0 if it has no number here, in another pid namespace. `None` where the
+/// kernel does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn peer_process(stream: &UnixStream) -> Option<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).ok()?;
+    // SAFETY: both pointers are to locals that live through the call, and the
+    // length is that of the structure, which `SO_PEERCRED` fills.
+    let result = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    (result == 0).then(|| u32::try_from(credentials.pid).ok()).flatten()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn peer_process(_: &UnixStream) -> Option<u32> {
+    None
+}
 
 /// Sends a signal to a process. A process that is gone is no error.
 pub(crate) fn signal_process(pid: u32, signal: i32) {

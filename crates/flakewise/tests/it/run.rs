@@ -135,6 +135,23 @@ fn attempts(failure: &Value) -> Vec<String> {
 // Green runs
 
 #[test]
+fn a_temporary_folder_with_a_long_name_is_no_trouble() {
+    let project = Project::new(&[("test_one.py", "def test_one():\n    pass\n")]);
+    let base = project.state.path().to_str().expect("a UTF-8 path").len();
+    // A socket's path has some hundred bytes, whatever a folder's may have.
+    for length in [60, 70, 76, 80, 90, 110] {
+        let name = "x".repeat(length - base - 1);
+        let folder = project.state.path().join(&name);
+        std::fs::create_dir(&folder).expect("made");
+        let mut command = project.context.command();
+        command.args(["run", "--no-store", "--", &python(), "-m", "pytest", "-q"]).env("TMPDIR", &folder);
+        let output = project.context.finish(&mut command);
+        assert_eq!(output.code, Some(0), "{length}: {}{}", output.stdout, output.stderr);
+        assert_eq!(std::fs::read_dir(&folder).expect("listed").count(), 0, "{length}");
+    }
+}
+
+#[test]
 fn a_green_run_is_one_line() {
     let project = Project::new(&[("test_a.py", "def test_a(): pass\ndef test_b(): pass\n")]);
     let output = project.pytest(&["--no-store"], &["-p", "no:terminal"]);
