@@ -1,5 +1,6 @@
 //! Batches on their way to the history, by the spool if need be.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -11,6 +12,11 @@ use crate::args::StoreArguments;
 use crate::context::project;
 use crate::error::ExpectedError;
 use crate::printer::Printer;
+
+/// Where everything of ours is, unless somebody says otherwise.
+const OWN_FOLDER: &str = ".flakewise";
+/// A project's model is its own to commit.
+const IGNORED: &str = "# Written by flakewise. Only what can be committed is not ignored.\n*\n!model\n";
 
 /// What may wait for a store.
 const BOUNDS: Bounds = Bounds { bytes: 1_000_000_000, age: Duration::from_hours(30 * 24) };
@@ -122,6 +128,7 @@ impl Sender {
         if delivery.store_trouble.is_none() {
             match self.history.append(std::slice::from_ref(batch)) {
                 Ok(appended) => {
+                    self.keep_out_of_git();
                     delivery.reports_added += appended.reports_added;
                     delivery.reports_known += appended.reports_known;
                     return Ok(());
@@ -148,7 +155,22 @@ impl Sender {
     fn keep(&self, batch: &Batch, delivery: &mut Delivery) -> Result<(), ExpectedError> {
         delivery.reports_spooled += batch.reports.len();
         self.spool.put(&self.project, batch)?;
+        self.keep_out_of_git();
         Ok(())
+    }
+
+    /// Keeps what we write out of git, unless it is elsewhere than usual.
+    fn keep_out_of_git(&self) {
+        for path in [Path::new(&self.store), self.spool.folder()] {
+            let own =
+                path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == OWN_FOLDER));
+            // Whoever wrote one there knows better, and without one nothing breaks.
+            if let Some(own) = own.filter(|own| own.is_dir())
+                && let Ok(mut file) = std::fs::File::create_new(own.join(".gitignore"))
+            {
+                let _ = file.write_all(IGNORED.as_bytes());
+            }
+        }
     }
 
     /// Keeps the spool within its bounds, and warns long before it drops anything.

@@ -270,3 +270,27 @@ fn a_spool_is_bounded_and_says_so_before_it_drops_anything() {
     );
     assert!(!context.path().join("spool/1111111111111111.batch.jsonl").exists());
 }
+
+#[test]
+fn what_is_written_stays_out_of_git() {
+    let context = context();
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git").args(arguments).current_dir(context.path()).output();
+        String::from_utf8(output.expect("git starts").stdout).expect("it is text")
+    };
+    git(&["init", "--quiet"]);
+    context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
+    context.run(["ingest", "junit.xml", "--project", "acme/shop"]);
+    assert!(context.path().join(".flakewise").is_dir());
+    assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "?? junit.xml\n");
+    context.write(".flakewise/model", "mine");
+    assert_eq!(
+        git(&["status", "--porcelain", "--untracked-files=all"]),
+        "?? .flakewise/model\n?? junit.xml\n"
+    );
+    // A file that is there stays as it is.
+    context.write(".flakewise/.gitignore", "history/\n");
+    context.run(["ingest", "junit.xml", "--project", "acme/shop"]);
+    let kept = std::fs::read_to_string(context.path().join(".flakewise/.gitignore")).expect("there");
+    assert_eq!(kept, "history/\n");
+}
