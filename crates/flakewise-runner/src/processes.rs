@@ -5,7 +5,8 @@
 //! parent becomes our child. So the processes below us in `/proc` are exactly
 //! those we are to blame for, and when there are none left, none got away.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::sys::{self, Waited};
@@ -25,12 +26,23 @@ pub(crate) fn kill_tree(pid: u32) {
     }
 }
 
+/// Processes that could not be ended: they run as another user, or hang in the
+/// kernel. They are tried once, so that each costs [`PATIENCE`] only once.
+static GIVEN_UP: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
+
 /// Ends and collects every process below us but `spared` and what is below
 /// them.
 pub(crate) fn sweep(spared: &HashSet<u32>) {
     let deadline = Instant::now() + PATIENCE;
+    let mut pause = Duration::ZERO;
     loop {
-        let doomed = strays(spared);
+        let mut doomed = strays(spared);
+        if !doomed.is_empty()
+            && let Ok(given_up) = GIVEN_UP.lock()
+            && !given_up.is_empty()
+        {
+            doomed.retain(|process| !identity(*process).is_some_and(|known| given_up.contains(&known)));
+        }
         if doomed.is_empty() {
             return;
         }
@@ -41,17 +53,32 @@ pub(crate) fn sweep(spared: &HashSet<u32>) {
         for process in &doomed {
             sys::signal_process(*process, libc::SIGKILL);
         }
-        for process in doomed {
+        for process in &doomed {
             // Only our own children can be collected; the others become ours
             // as their parents end.
-            if matches!(sys::reap(process), Waited::Alive) {
-                std::thread::yield_now();
-            }
+            let _ = sys::reap(*process);
         }
         if Instant::now() > deadline {
+            if let Ok(mut given_up) = GIVEN_UP.lock() {
+                given_up.extend(doomed.into_iter().filter_map(identity));
+            }
             return;
         }
+        // Most end at once; waiting for the rest keeps no core busy.
+        std::thread::sleep(pause);
+        pause = (2 * pause).clamp(Duration::from_micros(100), LONGEST_PAUSE);
     }
+}
+
+/// Between two looks at processes that are to end.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// A process, and when it was started: numbers are used again.
+type Identity = (u32, u64);
+
+fn identity(process: u32) -> Option<Identity> {
+    let status = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    Some((process, start(&status)?))
 }
 
 /// Ends and collects every process below us.
@@ -100,11 +127,20 @@ fn children_of() -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// The parent in a line such as `7 (a name) S 1 …`; the name may hold anything.
+/// The parent in a line such as `7 (a name) S 1 …`.
 fn parent(status: &[u8]) -> Option<u32> {
+    after_name(status)?.nth(1)?.parse().ok()
+}
+
+/// When the process started, in ticks since the system did.
+fn start(status: &[u8]) -> Option<u64> {
+    after_name(status)?.nth(19)?.parse().ok()
+}
+
+/// The fields after the name, which may hold anything.
+fn after_name(status: &[u8]) -> Option<impl Iterator<Item = &str>> {
     let end = status.iter().rposition(|byte| *byte == b')')?;
-    let rest = std::str::from_utf8(&status[end + 1..]).ok()?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+    Some(std::str::from_utf8(&status[end + 1..]).ok()?.split_ascii_whitespace())
 }
 
 #[cfg(test)]
@@ -115,5 +151,15 @@ mod tests {
     fn a_name_with_parentheses_does_not_hide_the_parent() {
         assert_eq!(parent(b"41 (x) S 1) R 7 41 41 0"), Some(7));
         assert_eq!(parent(b"nonsense"), None);
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_number_and_its_start() {
+        let own = identity(std::process::id()).expect("we are there");
+        assert_eq!(identity(std::process::id()), Some(own));
+        assert!(own.1 > 0, "we did not start with the system");
+        assert_eq!(identity(u32::MAX), None);
+        let line = b"41 (x) R 7 41 41 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
+        assert_eq!(start(line), Some(98_765));
     }
 }
