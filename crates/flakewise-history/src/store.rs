@@ -16,15 +16,17 @@ pub struct StoreUrl {
     url: Url,
     /// The folder, for local stores.
     folder: Option<PathBuf>,
-    /// As the user wrote it, for messages.
+    /// As the user wrote it, for messages, without credentials.
     shown: String,
 }
 
 impl StoreUrl {
     /// Understands a path, or a URL of a kind this build supports.
     pub fn parse(text: &str) -> Result<Self, HistoryError> {
-        let invalid =
-            |reason: &str| HistoryError::InvalidStore { text: text.to_owned(), reason: reason.to_owned() };
+        let invalid = |reason: &str| HistoryError::InvalidStore {
+            text: without_credentials(text),
+            reason: reason.to_owned(),
+        };
         if text.is_empty() {
             return Err(invalid("it is empty"));
         }
@@ -47,10 +49,11 @@ impl StoreUrl {
                     return Err(invalid(&format!("this build has no `{feature}` support")));
                 }
                 let mut url = Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
+                let shown = without_credentials(text);
                 if !url.path().ends_with('/') {
                     url.set_path(&format!("{}/", url.path()));
                 }
-                Ok(Self { url, folder: None, shown: text.to_owned() })
+                Ok(Self { url, folder: None, shown })
             }
         }
     }
@@ -89,6 +92,21 @@ impl StoreUrl {
 impl fmt::Display for StoreUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.shown)
+    }
+}
+
+/// A URL for messages: user names, passwords and queries, which may hold tokens,
+/// are replaced by `…`.
+fn without_credentials(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let (rest, hidden) = match rest.find(['?', '#']) {
+        Some(at) => (&rest[..at], "?…"),
+        None => (rest, ""),
+    };
+    let authority = rest.find('/').unwrap_or(rest.len());
+    match rest[..authority].rfind('@') {
+        Some(at) => format!("{scheme}://…@{}{hidden}", &rest[at + 1..]),
+        None => format!("{scheme}://{rest}{hidden}"),
     }
 }
 
@@ -176,6 +194,21 @@ mod tests {
         assert!(folder_name("..").starts_with("..-"));
         let store = StoreUrl::parse("/data/history").expect("a path is a store");
         assert_eq!(store.table("../../etc", "runs").path(), "/data/history/..~..~etc/runs/");
+    }
+
+    #[test]
+    fn messages_show_no_credentials() {
+        for (text, shown) in [
+            ("s3://bucket/history", "s3://bucket/history"),
+            ("s3://key:secret@bucket/history", "s3://…@bucket/history"),
+            ("az://account/container?sig=secret", "az://account/container?…"),
+            ("s3://a@b:c@bucket/x@y#secret", "s3://…@bucket/x@y?…"),
+            ("/data/history@home?", "/data/history@home?"),
+        ] {
+            assert_eq!(without_credentials(text), shown);
+        }
+        let error = StoreUrl::parse("ftp://me:secret@host/x").expect_err("not supported").to_string();
+        assert!(error.starts_with("`ftp://…@host/x` is not a store"), "{error}");
     }
 
     #[test]
