@@ -2,8 +2,8 @@
 //!
 //!     flast_tables DATA CATEGORISED FOLDER
 //!
-//! Each project of DATA with at least ten flaky tests is learnt and judged on
-//! its own, in ten random folds, as in the paper. CATEGORISED has flaky tests
+//! Each project of DATA with at least ten flaky tests is trained and evaluated
+//! separately, in ten random folds, as in the paper. CATEGORISED has flaky tests
 //! with their kind. Results go to the folder as tables, and box plots as
 //! `flast.svg`. Random folds flatter: tests of one class are on both sides
 //! (docs/src/concepts/evaluation.md).
@@ -137,11 +137,11 @@ fn storage(records: &[&Record]) -> usize {
     Model::train(&examples, &options).expect("both labels occur").to_bytes().len()
 }
 
-/// Precision and recall with 10 to 90 % of each project learnt from: means over
+/// Precision and recall with 10 to 90 % of each project as training data: means over
 /// projects and draws. Where nothing was named, precision is left out.
 fn by_size(projects: &[(&str, Vec<&Record>)]) -> String {
     let mut table = format!("# within each project, {DRAWS} draws, means over projects\n");
-    table += "learnt from\tprecision 0.5\trecall 0.5\tprecision 0.95\trecall 0.95\n";
+    table += "training data\tprecision 0.5\trecall 0.5\tprecision 0.95\trecall 0.95\n";
     for tenths in 1..10 {
         let drawn: Vec<[Confusion; 2]> = projects
             .par_iter()

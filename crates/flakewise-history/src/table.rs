@@ -199,8 +199,8 @@ pub(crate) async fn transaction_ids(
         .map_err(|error| unreachable(error.into()))
 }
 
-/// So many of the newest log entries are synced. Everybody who acknowledges
-/// anything syncs them, so that older ones have been.
+/// How many of the newest log entries are synced. Every writer syncs them before
+/// it acknowledges anything, so older ones have been synced before.
 const SYNCED_ENTRIES: u64 = 64;
 
 /// Durability on local disks: the engine's storage does not sync there. Object

@@ -45,7 +45,7 @@ struct IndexedFile {
     functions: Vec<Vec<u32>>,
     /// The same lists, sorted by name.
     by_name: Vec<Vec<u32>>,
-    /// By class, once they are asked for.
+    /// By class, filled on first use.
     lineages: Vec<OnceLock<Lineage>>,
     is_test: bool,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use flakewise_paths::{Index, IndexSummary, Reach, Surroundings};
 use flakewise_source::SourceTest;
 
+use crate::own_folder::keep_out_of_git;
 use crate::printer::Printer;
 
 /// Declarations of files that have not changed, from the root.
@@ -21,7 +22,9 @@ impl Declarations {
     /// Reads those of all files below a root.
     pub(crate) fn read(root: &Path, printer: &Printer) -> Self {
         let spinner = printer.spinner("indexing");
-        let (index, IndexSummary { digest, .. }) = Index::build(root, Some(&root.join(CACHE)));
+        let cache = root.join(CACHE);
+        let (index, IndexSummary { digest, .. }) = Index::build(root, Some(&cache));
+        keep_out_of_git(&cache);
         spinner.finish_and_clear();
         Self { index, digest }
     }

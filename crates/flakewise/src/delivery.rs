@@ -1,6 +1,5 @@
 //! Batches on their way to the history, by the spool if need be.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -11,12 +10,8 @@ use flakewise_spool::{Bounds, Spool};
 use crate::args::StoreArguments;
 use crate::context::project;
 use crate::error::ExpectedError;
+use crate::own_folder::keep_out_of_git;
 use crate::printer::Printer;
-
-/// Where everything of ours is, unless somebody says otherwise.
-const OWN_FOLDER: &str = ".flakewise";
-/// A project's model is its own to commit.
-const IGNORED: &str = "# Written by flakewise. Only what can be committed is not ignored.\n*\n!model\n";
 
 /// What may wait for a store.
 const BOUNDS: Bounds = Bounds { bytes: 1_000_000_000, age: Duration::from_hours(30 * 24) };
@@ -50,20 +45,24 @@ impl Sender {
     )]
     pub(crate) fn new(arguments: &StoreArguments, spool: &Path) -> Result<Self, ExpectedError> {
         let project = project(arguments.project.as_deref());
+        #[cfg(feature = "history")]
+        let history =
+            flakewise_history::History::new(flakewise_history::StoreUrl::parse(&arguments.store)?, &project);
         Ok(Self {
+            // Shown to people, so without credentials.
             #[cfg(feature = "history")]
-            history: flakewise_history::History::new(
-                flakewise_history::StoreUrl::parse(&arguments.store)?,
-                &project,
-            ),
+            store: history.store().to_string(),
+            #[cfg(not(feature = "history"))]
             store: arguments.store.clone(),
+            #[cfg(feature = "history")]
+            history,
             project,
             spool: Spool::new(spool),
         })
     }
 
-    /// Sends what earlier ingests left behind. What cannot be sent is told and
-    /// waits on; it never holds up anything else.
+    /// Sends what earlier ingests left behind. What cannot be sent stays in the
+    /// spool, with a warning, and does not block the rest.
     #[cfg(feature = "history")]
     pub(crate) fn send_waiting(&self, delivery: &mut Delivery, printer: &Printer) {
         use flakewise_spool::SpoolError;
@@ -94,7 +93,7 @@ impl Sender {
                     continue;
                 }
                 Err(error) => {
-                    printer.warning(&format!("{}; it waits on", chain(&error)));
+                    printer.warning(&format!("{}; it stays in the spool", chain(&error)));
                     continue;
                 }
             };
@@ -128,7 +127,7 @@ impl Sender {
         if delivery.store_trouble.is_none() {
             match self.history.append(std::slice::from_ref(batch)) {
                 Ok(appended) => {
-                    self.keep_out_of_git();
+                    keep_out_of_git(Path::new(&self.store));
                     delivery.reports_added += appended.reports_added;
                     delivery.reports_known += appended.reports_known;
                     return Ok(());
@@ -155,22 +154,8 @@ impl Sender {
     fn keep(&self, batch: &Batch, delivery: &mut Delivery) -> Result<(), ExpectedError> {
         delivery.reports_spooled += batch.reports.len();
         self.spool.put(&self.project, batch)?;
-        self.keep_out_of_git();
+        keep_out_of_git(self.spool.folder());
         Ok(())
-    }
-
-    /// Keeps what we write out of git, unless it is elsewhere than usual.
-    fn keep_out_of_git(&self) {
-        for path in [Path::new(&self.store), self.spool.folder()] {
-            let own =
-                path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == OWN_FOLDER));
-            // Whoever wrote one there knows better, and without one nothing breaks.
-            if let Some(own) = own.filter(|own| own.is_dir())
-                && let Ok(mut file) = std::fs::File::create_new(own.join(".gitignore"))
-            {
-                let _ = file.write_all(IGNORED.as_bytes());
-            }
-        }
     }
 
     /// Keeps the spool within its bounds, and warns long before it drops anything.
@@ -190,9 +175,9 @@ impl Sender {
         let age = usage.oldest.and_then(|oldest| now.duration_since(oldest).ok()).unwrap_or_default();
         if usage.bytes > BOUNDS.bytes / 2 || age > BOUNDS.age / 2 {
             printer.warning(&format!(
-                "results of {} wait in `{folder}` for the store ({}); beyond {bounds} the oldest are dropped",
-                days(age),
+                "`{folder}` holds {} of results for the store, the oldest {} old; beyond {bounds} the oldest are dropped",
                 megabytes(usage.bytes),
+                days(age),
             ));
         }
     }

@@ -32,8 +32,7 @@ use url::Url;
 /// What happens to a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// Applied; the answer is lost, the client tries again and is told that the
-    /// entry is there.
+    /// Applied; the answer is lost, the client tries again and gets a conflict.
     AppliedThenConflict,
     /// Applied, then answered with 503.
     AppliedThenUnavailable,

@@ -20,7 +20,7 @@ pub(super) struct CallReader<'a, 'i> {
     pub(super) by_name: &'a HashMap<&'i str, Vec<FunctionRef>>,
 }
 
-/// The resolvers of files, once they are asked for.
+/// The resolvers of files, created on first use.
 #[derive(Debug)]
 pub(super) struct Resolvers<'i> {
     index: &'i Index,

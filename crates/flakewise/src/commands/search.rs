@@ -17,6 +17,7 @@ use crate::args::{ContextArguments, SearchArguments, SummaryFormat};
 use crate::context::project;
 use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::error::ExpectedError;
+use crate::own_folder::keep_out_of_git;
 use crate::printer::Printer;
 use crate::repository::Repository;
 
@@ -82,6 +83,7 @@ pub(super) fn search<T>(
         bar.finish_and_clear();
     }
     if let Err(CulpritError::Runner(RunnerError::Interrupted { .. })) = found {
+        keep_out_of_git(&path);
         printer.hint("what was learnt is kept: the same command continues from here");
     }
     let found = found?;

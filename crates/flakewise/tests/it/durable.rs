@@ -1,4 +1,4 @@
-//! What is acknowledged is on disk: the order of system calls, told by `strace`.
+//! Acknowledged results are on disk: `strace` shows the order of system calls.
 
 use std::path::Path;
 use std::process::Command;

@@ -223,7 +223,7 @@ fn a_build_without_the_engine_spools() {
 fn what_waits_and_cannot_be_read_holds_up_nothing() {
     let context = context();
     context.write("junit.xml", pytest_report(1, &[("test_a", '.')]));
-    // A folder cannot be read as a file, whoever one is.
+    // A folder cannot be read as a file, not even by root.
     context.write("spool/0000000000000000.batch.jsonl/file", "");
     context.write("spool/1111111111111111.batch.jsonl", "{\"format\": 99}");
     context.write("spool/2222222222222222.batch.jsonl", "nonsense");
@@ -231,8 +231,8 @@ fn what_waits_and_cannot_be_read_holds_up_nothing() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stdout.contains(".flakewise/history: 1 added"), "{}", output.stdout);
     for text in [
-        "failed to use the spool at `spool/0000000000000000.batch.jsonl`: Is a directory (os error 21); it waits on",
-        "`spool/1111111111111111.batch.jsonl` has format 99, and this version reads up to format 1; it waits on",
+        "failed to use the spool at `spool/0000000000000000.batch.jsonl`: Is a directory (os error 21); it stays in the spool",
+        "`spool/1111111111111111.batch.jsonl` has format 99, and this version reads up to format 1; it stays in the spool",
         "`spool/2222222222222222.batch.jsonl.bad` is damaged and was set aside: line 1: ",
     ] {
         assert!(output.stderr.contains(text), "{text}: {}", output.stderr);
@@ -259,7 +259,7 @@ fn a_spool_is_bounded_and_says_so_before_it_drops_anything() {
     assert!(!warnings(3).contains("dropped"));
     let warned = warnings(20);
     assert!(
-        warned.contains("results of 20 days wait in `spool` for the store (1 MB); beyond 1,000 MB or 30 days the oldest are dropped"),
+        warned.contains("`spool` holds 1 MB of results for the store, the oldest 20 days old; beyond 1,000 MB or 30 days the oldest are dropped"),
         "{warned}"
     );
     assert!(context.path().join("spool/1111111111111111.batch.jsonl").exists());

@@ -11,6 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::judged::JudgedFile;
+use crate::own_folder::keep_out_of_git;
 
 /// Changes when the form of an entry does.
 const HEADER: &str = "flakewise-predictions 1 ";
@@ -115,10 +116,7 @@ impl Cache {
         }
         let folder = self.path.parent().expect("it is a file in a folder");
         std::fs::create_dir_all(folder)?;
-        // Nobody wants to commit it.
-        if let Ok(mut file) = std::fs::File::create_new(folder.join(".gitignore")) {
-            file.write_all(b"*\n")?;
-        }
+        keep_out_of_git(folder);
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         writeln!(file, "{HEADER}{}", blake3::hash(body.as_bytes()).to_hex())?;
         file.write_all(body.as_bytes())?;
@@ -184,7 +182,7 @@ mod tests {
         let folder = saved(&["a.py", "b.py"]);
         let cache = Cache::open(folder.path());
         assert_eq!(cache.get(&keys().of("b.py", b"x"), "b.py"), Some(file("b.py")));
-        assert!(std::fs::read_to_string(folder.path().join(".flakewise/cache/.gitignore")).is_ok());
+        assert!(std::fs::read_to_string(folder.path().join(".flakewise/.gitignore")).is_ok());
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
 }
 
 /// What to learn from beside a test and its file. Surroundings help most where
-/// all tests have them; where some do not, their absence would be learnt.
+/// all tests have them; where some do not, a model would train on their absence.
 fn groups(examples: &[Example]) -> FeatureGroups {
     if examples.iter().all(|example| example.surroundings.is_some()) {
         FeatureGroups { words_under_test: false, ..FeatureGroups::ALL }
