@@ -23,9 +23,8 @@
 //!
 //! A commit that fails may have been applied all the same: a store may answer
 //! with an error after it has written, and its client may then try again and
-//! get a conflict. So files that were offered to a commit
-//! are never deleted here. If no commit names them, `maintain` removes them in
-//! time.
+//! get a conflict. So files that were offered to a commit are never deleted here.
+//! If no commit names them, `maintain` removes them in time.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -61,6 +61,14 @@ pub struct Calls {
     pub by_unique_name: u32,
 }
 
+impl Calls {
+    /// The counts in the order of the fields, which data sets and models share.
+    pub fn numbers(&self) -> [u32; 7] {
+        let Self { all, production, test_tree, library, mocks, unresolved, by_unique_name } = *self;
+        [all, production, test_tree, library, mocks, unresolved, by_unique_name]
+    }
+}
+
 /// The superclasses, set-up and helpers of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestTree {
@@ -82,6 +90,14 @@ pub struct TestTree {
     pub apis: ApiCounts,
     /// Frequent sub-tokens of that code, in lower case, with counts.
     pub words: Vec<(String, u32)>,
+}
+
+impl TestTree {
+    /// The counts in the order of the fields, which data sets and models share.
+    pub fn numbers(&self) -> [u32; 6] {
+        let Self { superclasses, test_superclasses, set_up, methods, lines, mock_calls, .. } = *self;
+        [superclasses, test_superclasses, set_up, methods, lines, mock_calls]
+    }
 }
 
 /// The production code that a test reaches.

@@ -70,21 +70,7 @@ pub(crate) struct SurroundingFeatures {
 impl SurroundingFeatures {
     pub(crate) fn of(surroundings: &Surroundings) -> Self {
         let Surroundings { calls, own, tree, under } = surroundings;
-        let mut tree_numbers = vec![
-            calls.all,
-            calls.production,
-            calls.test_tree,
-            calls.library,
-            calls.mocks,
-            calls.unresolved,
-            calls.by_unique_name,
-            tree.superclasses,
-            tree.test_superclasses,
-            tree.set_up,
-            tree.methods,
-            tree.lines,
-            tree.mock_calls,
-        ];
+        let mut tree_numbers = [&calls.numbers()[..], &tree.numbers()].concat();
         tree_numbers.extend(own.0.iter().chain(&tree.apis.0));
         let mut under_numbers = [&under.methods[..], &under.lines, &under.classes].concat();
         under_numbers.extend(under.apis.iter().flat_map(|counts| counts.0));

@@ -298,8 +298,8 @@ impl Index {
         Some(field.type_name.as_str()).filter(|name| !name.is_empty())
     }
 
-    /// The type of a field of a class or of one of its superclasses.
-    /// With the file that declares it.
+    /// The type of a field of a class or of one of its superclasses, with the
+    /// file that declares it.
     pub(crate) fn inherited_field_type(&self, class: ClassRef, field: &str) -> Option<(u32, &str)> {
         let found = |class: &ClassRef| Some((class.file, self.field_type(*class, field)?));
         self.lineage(class).iter().find_map(found)

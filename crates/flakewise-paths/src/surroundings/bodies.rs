@@ -109,7 +109,7 @@ impl<'t> Reader<'t, '_> {
                     sub_tokens(text, |part| *counts.entry(self.word(part)).or_default() += 1);
                 }
                 kind => {
-                    if let Some(family) = construct(tree, at, kind, locals, &self.fields) {
+                    if let Some(family) = self.construct(at, kind, locals) {
                         body.apis.0[family as usize] += 1;
                     }
                     if matches!(kind, "string_literal" | "string") && names_this_machine(tree.text(at)) {
@@ -148,71 +148,61 @@ impl<'t> Reader<'t, '_> {
             count(ApiFamily::StaticCollection);
         }
     }
+
+    /// A construct that counts as a family.
+    fn construct(&self, at: NodeIndex, kind: &str, locals: &Declarations<'t>) -> Option<ApiFamily> {
+        let tree = self.tree;
+        Some(match kind {
+            // The word, before a block or a method.
+            "synchronized" => ApiFamily::Synchronized,
+            "catch_clause" | "except_clause" => ApiFamily::Catch,
+            "enhanced_for_statement" if self.is_over_hash(at, "value", locals) => ApiFamily::HashIteration,
+            "for_statement" if self.is_over_hash(at, "right", locals) => ApiFamily::HashIteration,
+            "for_statement"
+            | "enhanced_for_statement"
+            | "while_statement"
+            | "do_statement"
+            | "for_in_clause" => ApiFamily::Loop,
+            "lambda_expression" => ApiFamily::Lambda,
+            "lambda" if tree.is_named(at) => ApiFamily::Lambda,
+            "class_body" if tree.kind(tree.parent(at)) == "object_creation_expression" => {
+                ApiFamily::AnonymousClass
+            }
+            "string_literal" | "string" => ApiFamily::StringLiteral,
+            _ => return None,
+        })
+    }
+
+    /// Whether a loop goes over a collection without an order.
+    fn is_over_hash(&self, at: NodeIndex, field: &str, locals: &Declarations<'t>) -> bool {
+        let tree = self.tree;
+        let Some(mut over) = tree.child(at, field) else { return false };
+        // `map.keySet()` goes over the map.
+        while let Some(object) = tree.child(over, "object") {
+            over = object;
+        }
+        let name = tree.text(over);
+        let declared = locals.get(name).or_else(|| self.fields.get(name));
+        declared.is_some_and(|declared| {
+            matches!(
+                declared.simple_type(),
+                "HashMap"
+                    | "HashSet"
+                    | "Hashtable"
+                    | "ConcurrentHashMap"
+                    | "IdentityHashMap"
+                    | "Map"
+                    | "Set"
+                    | "Properties"
+                    | "set"
+                    | "frozenset"
+            )
+        })
+    }
 }
 
 fn names_this_machine(text: &str) -> bool {
     text.contains("localhost") || text.contains("127.0.0.1")
-}
-
-/// A construct that counts as a family.
-fn construct(
-    tree: &SyntaxTree,
-    at: NodeIndex,
-    kind: &str,
-    locals: &Declarations<'_>,
-    fields: &Declarations<'_>,
-) -> Option<ApiFamily> {
-    Some(match kind {
-        // The word, before a block or a method.
-        "synchronized" => ApiFamily::Synchronized,
-        "catch_clause" | "except_clause" => ApiFamily::Catch,
-        "enhanced_for_statement" if is_over_hash(tree, at, "value", locals, fields) => {
-            ApiFamily::HashIteration
-        }
-        "for_statement" if is_over_hash(tree, at, "right", locals, fields) => ApiFamily::HashIteration,
-        "for_statement" | "enhanced_for_statement" | "while_statement" | "do_statement" | "for_in_clause" => {
-            ApiFamily::Loop
-        }
-        "lambda_expression" => ApiFamily::Lambda,
-        "lambda" if tree.is_named(at) => ApiFamily::Lambda,
-        "class_body" if tree.kind(tree.parent(at)) == "object_creation_expression" => {
-            ApiFamily::AnonymousClass
-        }
-        "string_literal" | "string" => ApiFamily::StringLiteral,
-        _ => return None,
-    })
-}
-
-/// Whether a loop goes over a collection without an order.
-fn is_over_hash(
-    tree: &SyntaxTree,
-    at: NodeIndex,
-    field: &str,
-    locals: &Declarations<'_>,
-    fields: &Declarations<'_>,
-) -> bool {
-    let Some(mut over) = tree.child(at, field) else { return false };
-    // `map.keySet()` goes over the map.
-    while let Some(object) = tree.child(over, "object") {
-        over = object;
-    }
-    let name = tree.text(over);
-    let declared = locals.get(name).or_else(|| fields.get(name));
-    declared.is_some_and(|declared| {
-        matches!(
-            declared.simple_type(),
-            "HashMap"
-                | "HashSet"
-                | "Hashtable"
-                | "ConcurrentHashMap"
-                | "IdentityHashMap"
-                | "Map"
-                | "Set"
-                | "Properties"
-                | "set"
-                | "frozenset"
-        )
-    })
 }
 
 /// Whether an identifier stands on the left of an assignment.
