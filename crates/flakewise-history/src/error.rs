@@ -59,6 +59,9 @@ pub enum HistoryError {
         /// The newest format this version knows.
         known: u32,
     },
+    /// It was stopped, see [`Interrupt`](crate::Interrupt).
+    #[error("interrupted")]
+    Interrupted,
     /// A query failed.
     #[error("query failed: {message}")]
     Query {
@@ -73,11 +76,14 @@ impl HistoryError {
         Self::Query { message: error.to_string() }
     }
 
-    /// Whether the store itself is at fault, rather than the request, so that
-    /// the same request may succeed later.
+    /// Whether the same request may succeed later: the store itself is at fault, or
+    /// somebody interrupted.
     pub fn is_store_trouble(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Unwritable { .. } | Self::Contended { .. } => true,
+            Self::Unreachable { .. }
+            | Self::Unwritable { .. }
+            | Self::Contended { .. }
+            | Self::Interrupted => true,
             Self::InvalidStore { .. }
             | Self::NoHistory { .. }
             | Self::NewerFormat { .. }

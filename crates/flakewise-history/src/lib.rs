@@ -52,4 +52,4 @@ pub use flaky::{MINIMUM_OUTAGE_TESTS, RevisionTally, judge};
 pub use maintain::{MaintainOptions, MaintainSummary};
 pub use report::ReportOptions;
 pub use show::Matches;
-pub use store::{History, StoreUrl};
+pub use store::{History, Interrupt, StoreUrl};

@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Mutex;
 
+use futures::future::{Either, select};
+use tokio::sync::watch;
 use url::Url;
 
 use crate::HistoryError;
@@ -152,7 +155,27 @@ pub struct History {
     pub(crate) project: String,
     /// Former ids that somebody vouches for, by present ones.
     pub(crate) assumed: Mutex<HashMap<String, String>>,
-    runtime: tokio::runtime::Runtime,
+    interrupt: Interrupt,
+    /// Until it is dropped.
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+/// Stops what a [`History`] does, from another thread: what is under way then,
+/// and what begins until it is cleared, fails with
+/// [`HistoryError::Interrupted`].
+#[derive(Clone, Debug)]
+pub struct Interrupt(watch::Sender<bool>);
+
+impl Interrupt {
+    /// Stops the history.
+    pub fn raise(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Lets the history work again.
+    pub fn clear(&self) {
+        self.0.send_replace(false);
+    }
 }
 
 impl History {
@@ -164,7 +187,18 @@ impl History {
             .thread_stack_size(8 << 20)
             .build()
             .expect("threads can be started");
-        Self { store, project: project.to_owned(), assumed: Mutex::default(), runtime }
+        Self {
+            store,
+            project: project.to_owned(),
+            assumed: Mutex::default(),
+            interrupt: Interrupt(watch::Sender::new(false)),
+            runtime: Some(runtime),
+        }
+    }
+
+    /// What stops it.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
     }
 
     /// Where it lives.
@@ -177,8 +211,31 @@ impl History {
         &self.project
     }
 
-    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+    /// Waits for `future` unless somebody interrupts. A commit that is cut off may
+    /// have succeeded; whoever sends its reports again adds nothing twice.
+    pub(crate) fn block_on<T>(
+        &self,
+        future: impl Future<Output = Result<T, HistoryError>>,
+    ) -> Result<T, HistoryError> {
+        let mut raised = self.interrupt.0.subscribe();
+        let runtime = self.runtime.as_ref().expect("it is there until it is dropped");
+        runtime.block_on(async {
+            let interrupted = pin!(raised.wait_for(|raised| *raised));
+            match select(interrupted, pin!(future)).await {
+                Either::Left(_) => Err(HistoryError::Interrupted),
+                Either::Right((result, _)) => result,
+            }
+        })
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        // Nothing is under way but what was interrupted, and a disk that does not
+        // answer may never end that.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

@@ -6,13 +6,11 @@
 //! removes the worker's folder. Should the guard be killed, the kernel tells
 //! the worker, which stops at once.
 
-use std::io::Read as _;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, LazyLock};
 
-use crate::{processes, sys};
+use crate::{processes, signals, sys};
 
 /// What a worker is called in lists of processes, before its guard's number and
 /// a mark. Containers may share folders and numbers of processes; marks differ.
@@ -34,7 +32,7 @@ pub fn guard() -> Option<ExitCode> {
     let program = std::env::current_exe().ok()?;
     sys::adopt_orphans();
     // From here on a signal waits for the worker, instead of ending us.
-    let forwarded = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| (signal, listen(signal)));
+    let forwarded = signals::STOPPING.map(|signal| (signal, signals::listen(signal)));
     let tag = new_tag();
     let mut worker = Command::new(program)
         .arg0(format!("{WORKER}{tag}"))
@@ -43,16 +41,21 @@ pub fn guard() -> Option<ExitCode> {
         .process_group(0)
         .spawn()
         .ok()?;
-    for (signal, stream) in forwarded {
-        if let Ok(stream) = stream {
-            forward(signal, stream, worker.id());
+    let pid = worker.id();
+    for (signal, pipe) in forwarded {
+        if let Ok((_, pipe)) = pipe {
+            signals::follow(pipe, move || {
+                sys::signal_process(pid, signal);
+                true
+            });
         }
     }
     let status = worker.wait().ok()?;
-    // Whether it was killed or panicked: what it leaves is ended and removed.
-    // After an ordinary end there is nothing.
-    processes::sweep_all();
-    remove_folders(&tag);
+    // A worker that was killed, panicked or was stopped may leave something behind.
+    if !status.success() {
+        processes::sweep_all();
+        remove_folders(&tag);
+    }
     if let Some(signal) = status.signal() {
         return Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
     }
@@ -90,24 +93,12 @@ pub(crate) fn folder_prefix() -> String {
     format!("flakewise-{}-", *TAG)
 }
 
-fn listen(signal: i32) -> std::io::Result<UnixStream> {
-    let (reader, writer) = UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(signal, writer)?;
-    Ok(reader)
-}
-
-fn forward(signal: i32, mut stream: UnixStream, worker: u32) {
-    std::thread::spawn(move || {
-        let mut byte = [0];
-        while stream.read_exact(&mut byte).is_ok() {
-            sys::signal_process(worker, signal);
-        }
-    });
-}
-
 fn remove_folders(tag: &str) {
     let prefix = format!("flakewise-{tag}-");
-    for parent in [std::env::temp_dir(), std::path::PathBuf::from("/tmp")] {
+    // Where temporary folders have long names, the socket is in /tmp.
+    let mut parents = vec![std::env::temp_dir(), std::path::PathBuf::from("/tmp")];
+    parents.dedup();
+    for parent in parents {
         for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(&prefix) {
                 let _ = std::fs::remove_dir_all(entry.path());

@@ -17,7 +17,7 @@ use flakewise_protocol::{FrameError, FrameReader, Hello, Role, ToAgent, ToHost, 
 
 use crate::agent::AgentFolder;
 use crate::sys::{self, Waited};
-use crate::{RunnerError, guard};
+use crate::{RunnerError, guard, signals};
 
 /// Messages that may wait. Each is at most a mebibyte.
 const QUEUE: usize = 64;
@@ -67,7 +67,7 @@ impl Hub {
         let path = folder.socket();
         let failed = |source| RunnerError::Listen { path: path.clone(), source };
         let hub = Self::listen(&path, folder.token()).map_err(failed)?;
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in signals::STOPPING {
             hub.forward(signal).map_err(failed)?;
         }
         Ok(hub)
@@ -134,17 +134,11 @@ impl Hub {
 
     /// Turns a signal into an event.
     fn forward(&self, signal: i32) -> std::io::Result<()> {
-        let (mut reader, writer) = UnixStream::pair()?;
-        signal_hook::low_level::pipe::register(signal, writer)?;
+        let (_, pipe) = signals::listen(signal)?;
         let sender = self.sender.clone();
-        std::thread::spawn(move || {
-            let mut byte = [0];
-            while std::io::Read::read_exact(&mut reader, &mut byte).is_ok() {
-                let at_once = guard::is_abandoned();
-                if sender.send(Event::Signal { signal, at_once }).is_err() {
-                    return;
-                }
-            }
+        signals::follow(pipe, move || {
+            let at_once = guard::is_abandoned();
+            sender.send(Event::Signal { signal, at_once }).is_ok()
         });
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
+use crate::own_folder::own_path;
+
 /// Tells you whether a failing test is flaky, and why
 #[derive(Debug, Parser)]
 #[command(
@@ -99,13 +101,35 @@ pub(crate) struct MeetingsArguments {
 /// Where the history is.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
-    /// Folder or bucket the history lives in
-    #[arg(long, value_name = "URL", env = "FLAKEWISE_STORE", default_value = ".flakewise/history")]
-    pub(crate) store: String,
+    /// Folder or bucket of the history [default: `.flakewise/history` at the root of the repository]
+    #[arg(long, value_name = "URL", env = "FLAKEWISE_STORE")]
+    store: Option<String>,
 
     /// Whose history it is, such as `acme/shop`; found from CI or git by default
     #[arg(long, value_name = "NAME", env = "FLAKEWISE_PROJECT")]
     pub(crate) project: Option<String>,
+}
+
+impl StoreArguments {
+    /// The store to use.
+    pub(crate) fn url(&self) -> String {
+        self.store.clone().unwrap_or_else(|| own_path("history").to_string_lossy().into_owned())
+    }
+}
+
+/// Where results wait for the history.
+#[derive(Debug, Args)]
+pub(crate) struct SpoolArguments {
+    /// Folder for results that could not be sent [default: `.flakewise/spool` at the root of the repository]
+    #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL")]
+    spool: Option<PathBuf>,
+}
+
+impl SpoolArguments {
+    /// The folder to use.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.spool.clone().unwrap_or_else(|| own_path("spool"))
+    }
 }
 
 /// What is known of a run, where the environment does not say it.
@@ -202,9 +226,8 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) context: ContextArguments,
 
-    /// Folder for reports that could not be sent
-    #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL", default_value = ".flakewise/spool")]
-    pub(crate) spool: PathBuf,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArguments,
 
     /// Write another form to a file, such as `junit=report.xml`; may be repeated
     #[arg(long, value_name = "FORMAT=FILE", value_parser = written, help_heading = "Output")]
@@ -298,9 +321,8 @@ pub(crate) struct HuntArguments {
     #[command(flatten)]
     pub(crate) context: ContextArguments,
 
-    /// Folder for what is on its way to the history
-    #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL", default_value = ".flakewise/spool")]
-    pub(crate) spool: PathBuf,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArguments,
 
     /// How to print what was found; unless as text, your command prints to stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -414,9 +436,8 @@ pub(crate) struct IngestArguments {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Folder for reports that could not be sent
-    #[arg(long, value_name = "DIR", env = "FLAKEWISE_SPOOL", default_value = ".flakewise/spool")]
-    pub(crate) spool: PathBuf,
+    #[command(flatten)]
+    pub(crate) spool: SpoolArguments,
 
     /// How to print the summary
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -7,7 +7,7 @@ use flakewise_model::Batch;
 use flakewise_report::{count, number};
 use flakewise_spool::{Bounds, Spool};
 
-use crate::args::StoreArguments;
+use crate::args::{SpoolArguments, StoreArguments};
 use crate::context::project;
 use crate::error::ExpectedError;
 use crate::own_folder::keep_out_of_git;
@@ -43,21 +43,21 @@ impl Sender {
         not(feature = "history"),
         expect(clippy::unnecessary_wraps, reason = "the engine may refuse a store")
     )]
-    pub(crate) fn new(arguments: &StoreArguments, spool: &Path) -> Result<Self, ExpectedError> {
+    pub(crate) fn new(arguments: &StoreArguments, spool: &SpoolArguments) -> Result<Self, ExpectedError> {
         let project = project(arguments.project.as_deref());
         #[cfg(feature = "history")]
         let history =
-            flakewise_history::History::new(flakewise_history::StoreUrl::parse(&arguments.store)?, &project);
+            flakewise_history::History::new(flakewise_history::StoreUrl::parse(&arguments.url())?, &project);
         Ok(Self {
             // Shown to people, so without credentials.
             #[cfg(feature = "history")]
             store: history.store().to_string(),
             #[cfg(not(feature = "history"))]
-            store: arguments.store.clone(),
+            store: arguments.url(),
             #[cfg(feature = "history")]
             history,
             project,
-            spool: Spool::new(spool),
+            spool: Spool::new(&spool.folder()),
         })
     }
 

@@ -63,8 +63,8 @@ pub(crate) enum ExpectedError {
     NotInSource { name: String },
     #[error("`{}` is neither an `.svg` nor a `.dot` file", path.display())]
     GraphFormat { path: PathBuf },
-    #[error("there is no git repository here, or no commit in it, to compare with")]
-    NoRepository,
+    #[error("`{option}` needs a git repository with at least one commit")]
+    NoRepository { option: &'static str },
     #[error("`{}` cannot be used as a model", path.display())]
     Model {
         path: PathBuf,
@@ -121,7 +121,9 @@ impl ExpectedError {
             Self::Runner(flakewise_runner::RunnerError::Interrupted { signal }) => {
                 ExitCode::of_signal(*signal)
             }
-            Self::Runner(_) | Self::Culprit(_) | Self::Change(_) | Self::NoRepository => ExitCode::Runner,
+            Self::Runner(_) | Self::Culprit(_) | Self::Change(_) | Self::NoRepository { .. } => {
+                ExitCode::Runner
+            }
             Self::NoSuchSource { .. }
             | Self::Model { .. }
             | Self::Eval(_)
@@ -166,7 +168,12 @@ impl ExpectedError {
             Self::EmbeddingsUnused => Some("add `--model paths`, or leave `--embeddings` out".to_owned()),
             Self::GraphFormat { .. } => Some("end the name with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
-            Self::NoRepository => Some("leave `--changed` out to look at all tests".to_owned()),
+            Self::NoRepository { option: "--changed" } => {
+                Some("leave `--changed` out to look at all tests".to_owned())
+            }
+            Self::NoRepository { option } => {
+                Some(format!("run it inside the repository, or leave `{option}` out"))
+            }
             Self::Model { source: flakewise_predict::ModelError::Newer { .. }, .. } => {
                 Some("update flakewise, or train it again with `flakewise train`".to_owned())
             }

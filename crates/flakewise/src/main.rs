@@ -9,6 +9,7 @@ mod error;
 mod exit_code;
 mod find_reports;
 mod identity;
+mod interrupts;
 mod own_folder;
 mod printer;
 mod repository;

@@ -88,7 +88,7 @@ fn finish(
         printer.warning(&format!(
             "{} kept in `{}` instead of the history: {trouble}",
             count(summary.reports_spooled as u64, "report"),
-            arguments.spool.display(),
+            arguments.spool.folder().display(),
         ));
         printer.hint("the next ingest sends them; keep that folder between jobs");
         if arguments.strict || !(context.on_ci || summary.no_engine) {

@@ -68,6 +68,6 @@ fn side_by_side(jobs: Option<u16>) -> usize {
 /// The history the user means.
 #[cfg(feature = "history")]
 fn history(arguments: &crate::args::StoreArguments) -> Result<flakewise_history::History, ExpectedError> {
-    let store = flakewise_history::StoreUrl::parse(&arguments.store)?;
+    let store = flakewise_history::StoreUrl::parse(&arguments.url())?;
     Ok(flakewise_history::History::new(store, &crate::context::project(arguments.project.as_deref())))
 }

@@ -17,6 +17,7 @@ use crate::args::{RunArguments, RunFormat, Tolerated};
 use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
+use crate::interrupts::Interrupts;
 use crate::printer::Printer;
 
 /// The most processes for one test when `--confidence` asks for more.
@@ -56,6 +57,7 @@ pub(crate) fn run(
     let progress = |progress: Progress<'_>| show_progress(&bar, progress, printer);
     let mut memory = memory(sender.as_ref(), printer);
     let mut suite = Suite::start(&command, options)?;
+    let interrupts = Interrupts::listen(sender.as_ref());
     let triaged = triage(
         &mut suite,
         &mut flakewise_triage::Context {
@@ -70,6 +72,7 @@ pub(crate) fn run(
     // Every process of the tests ends here, whatever became of them.
     drop(suite);
     let mut triaged = triaged?;
+    interrupts.suite_ended();
     let trying = |name: &str| {
         let mut bar = bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
@@ -102,7 +105,7 @@ pub(crate) fn run(
         Some(Ok(Delivery { store_trouble: Some(trouble), .. })) => {
             printer.warning(&format!(
                 "this run was kept in `{}` instead of the history: {trouble}",
-                arguments.spool.display()
+                arguments.spool.folder().display()
             ));
             printer.hint("the next run or ingest sends it; keep that folder between jobs");
         }
@@ -113,6 +116,9 @@ pub(crate) fn run(
         }
     }
     written.into_iter().collect::<Result<(), _>>()?;
+    if let Some(code) = interrupts.exit_code() {
+        return Ok(code.into());
+    }
     Ok(std::process::ExitCode::from(triaged.report.exit.code))
 }
 
@@ -149,9 +155,15 @@ pub(super) fn hash_seed(seed: u64) -> u32 {
 fn discover_change(
     arguments: &RunArguments,
 ) -> Result<(Option<Change>, Option<flakewise_triage::ChangeError>), ExpectedError> {
+    let option = match arguments {
+        RunArguments { base: Some(_), .. } => Some("--base"),
+        RunArguments { verify_base: true, .. } => Some("--verify-base"),
+        _ => None,
+    };
     match Change::discover(Path::new("."), arguments.base.as_deref(), variable) {
+        Ok(None) => option.map_or(Ok((None, None)), |option| Err(ExpectedError::NoRepository { option })),
         Ok(change) => Ok((change, None)),
-        Err(error) if arguments.base.is_some() || arguments.verify_base => Err(error.into()),
+        Err(error) if option.is_some() => Err(error.into()),
         Err(error) => Ok((None, Some(error))),
     }
 }

@@ -17,12 +17,12 @@ use crate::args::{ContextArguments, SearchArguments, SummaryFormat};
 use crate::context::project;
 use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::error::ExpectedError;
-use crate::own_folder::keep_out_of_git;
+use crate::own_folder::{keep_out_of_git, own_path};
 use crate::printer::Printer;
 use crate::repository::Repository;
 
 /// Where searches under way are remembered.
-const FOLDER: &str = ".flakewise/culprit";
+const FOLDER: &str = "culprit";
 /// Folders that are not the project's own code.
 const SKIPPED: [&str; 6] = [".git", ".flakewise", "node_modules", ".venv", ".tox", "__pycache__"];
 /// Files that make tests do what they do.
@@ -43,7 +43,7 @@ pub(super) fn search<T>(
     let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
     let context = Context::new(&ContextArguments::default(), ci.as_ref(), &Git::discover(), on_ci());
-    let path = Path::new(FOLDER).join(search_name(arguments, exhaustive, &Repository::find(&[])?.root));
+    let path = own_path(FOLDER).join(search_name(arguments, exhaustive, &Repository::find(&[])?.root));
     let (mut answers, seed) = Answers::open(&path, arguments.seed).unwrap_or_else(|error| {
         printer.warning(&format!("this search cannot be gone on with if it is interrupted: {error}"));
         (Answers::none(), arguments.seed.unwrap_or_else(rand::random))
@@ -125,8 +125,12 @@ fn search_name(arguments: &SearchArguments, exhaustive: bool, root: &Path) -> St
 #[cfg(feature = "history")]
 fn failing_orders(arguments: &SearchArguments, test: &TestId, printer: &Printer) -> Vec<Vec<TestId>> {
     let project = project(arguments.store.project.as_deref());
-    let orders = flakewise_history::StoreUrl::parse(&arguments.store.store).and_then(|store| {
-        flakewise_history::History::new(store, &project).failing_orders(test, KNOWN_ORDERS)
+    let orders = flakewise_history::StoreUrl::parse(&arguments.store.url()).and_then(|store| {
+        let history = flakewise_history::History::new(store, &project);
+        // The suite ends at the signal, too.
+        let interrupt = history.interrupt();
+        let _listener = flakewise_runner::SignalListener::new(move |_| interrupt.raise());
+        history.failing_orders(test, KNOWN_ORDERS)
     });
     orders.unwrap_or_else(|error| {
         printer.warning(&format!("orders in which it failed before are not known: {error}"));

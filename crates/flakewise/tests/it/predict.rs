@@ -165,7 +165,7 @@ fn without_git_nothing_is_known_to_have_changed() {
     exit code: 20
     ----- stdout -----
     ----- stderr -----
-    error: there is no git repository here, or no commit in it, to compare with
+    error: `--changed` needs a git repository with at least one commit
     hint: leave `--changed` out to look at all tests
     ");
 }

@@ -967,3 +967,85 @@ def test_interrupt():
     assert_eq!(output.code, Some(130), "{}", output.stderr);
     assert!(output.stderr.contains("error: interrupted"), "{}", output.stderr);
 }
+
+/// The file that a process waits for, open for writing.
+#[cfg(feature = "history")]
+fn opened_by(child: &mut std::process::Child, pipe: &Path) -> std::fs::File {
+    let (sender, opened) = std::sync::mpsc::channel();
+    let path = pipe.to_owned();
+    // This blocks until somebody opens the other end.
+    std::thread::spawn(move || sender.send(std::fs::File::options().write(true).open(path)));
+    loop {
+        match opened.recv_timeout(std::time::Duration::from_millis(100)) {
+            Ok(file) => return file.expect("the pipe can be opened"),
+            Err(_) => assert!(child.try_wait().expect("it is ours").is_none(), "it ended without waiting"),
+        }
+    }
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn ctrl_c_while_the_store_does_not_answer_keeps_the_run_in_the_spool() {
+    let project = Project::new(&[("test_a.py", "def test_a(): pass\n")]);
+    assert_eq!(project.pytest(&[], &[]).code, Some(0));
+    let log = walkdir::WalkDir::new(project.path().join(".flakewise"))
+        .into_iter()
+        .filter_map(Result::ok)
+        .find(|entry| entry.path().ends_with("runs/_delta_log"))
+        .expect("the first run made the table");
+    // Reading it blocks, as a disk does whose server is gone.
+    let pipe = log.path().join("_last_checkpoint");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
+
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut command = project.command(&["--format", "json"]);
+        command.args(["--", &python(), "-m", "pytest"]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("flakewise starts");
+        let writer = opened_by(&mut child, &pipe);
+        let status = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(status.expect("kill starts").success());
+        let output = child.wait_with_output().expect("it ends");
+        drop(writer);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(
+            stderr.contains("kept in `.flakewise/spool` instead of the history: interrupted"),
+            "{stderr}"
+        );
+        let report: Value = serde_json::from_slice(&output.stdout).expect("the answer is printed");
+        assert_eq!(report["counts"]["passed"].as_u64(), Some(1));
+    }
+
+    std::fs::remove_file(&pipe).expect("it is there");
+    assert_eq!(project.pytest(&[], &[]).code, Some(0));
+    assert_eq!(project.sql("SELECT count(*), count(DISTINCT run) FROM attempts").lines().nth(1), Some("4,4"));
+}
+
+#[cfg(feature = "history")]
+#[test]
+fn a_run_in_a_subfolder_is_in_the_history_of_the_repository() {
+    let project = Project::new(&[("sub/folder/test_a.py", "def test_a(): pass\n")]);
+    let mut command = project.command(&[]);
+    command.args(["--", &python(), "-m", "pytest"]).current_dir(project.path().join("sub/folder"));
+    let output = project.context.finish(&mut command);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(!project.path().join("sub/folder/.flakewise").exists());
+    assert_eq!(project.sql("SELECT test FROM attempts"), "test\npytest:sub/folder/test_a.py::test_a\n");
+}
+
+#[test]
+fn options_that_need_git_are_refused_outside_of_it() {
+    let context = context();
+    context.write("test_a.py", "def test_a(): pass\n");
+    for option in ["--base=HEAD", "--verify-base"] {
+        let mut command = context.command();
+        command.args(["run", "--no-store", option, "--", &python(), "-m", "pytest"]);
+        command.env("GIT_CEILING_DIRECTORIES", context.path());
+        let output = context.finish(&mut command);
+        assert_eq!(output.code, Some(20), "{}", output.stderr);
+        let name = option.split('=').next().expect("a name");
+        let error = format!("error: `{name}` needs a git repository with at least one commit\n");
+        assert!(output.stderr.starts_with(&error), "{}", output.stderr);
+    }
+}

@@ -24,6 +24,7 @@ use crate::context::{Ci, Context, Git, on_ci, project, variable};
 use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
+use crate::interrupts::Interrupts;
 use crate::printer::Printer;
 use crate::repository::{LoadedModel, Repository};
 
@@ -90,6 +91,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         collect_only: false,
     };
     let mut suite = Suite::start(&command, options)?;
+    let interrupts = Interrupts::listen(sender.as_ref());
     let report = flakewise_hunt::hunt(
         &mut suite,
         &mut HuntContext {
@@ -101,6 +103,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         },
     );
     drop(suite);
+    interrupts.suite_ended();
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();
     }
@@ -118,7 +121,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     }
     Ok(match report.end {
         HuntEnd::Interrupted { signal } => ExitCode::of_signal(signal),
-        _ => ExitCode::Success,
+        _ => interrupts.exit_code().unwrap_or(ExitCode::Success),
     })
 }
 

@@ -121,7 +121,7 @@ fn files(
         return Ok((files.map(|source| AskedFile { source, changed: None }).collect(), None));
     }
     let change = Change::discover(&repository.root, arguments.base.as_deref(), variable)?;
-    let change = change.ok_or(ExpectedError::NoRepository)?;
+    let change = change.ok_or(ExpectedError::NoRepository { option: "--changed" })?;
     let files = change.files.iter().filter_map(|file| {
         let is_there = file.kind != ChangeKind::Deleted && file.shape == Shape::File && !file.lossy;
         let language =
