@@ -31,6 +31,9 @@ const WRITE_LIMIT: Duration = Duration::from_secs(30);
 /// a suite of quick tests several per cent; it waits for us only when a test has
 /// failed.
 const GATHERING: Duration = Duration::from_millis(10);
+/// After a test has failed, this many reads do not wait: where one fails, many
+/// may, and each would wait for us.
+const HURRIED_READS: u32 = 16;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -188,11 +191,19 @@ fn listen(
     if sender.send(Event::Connected { connection, hello }).is_err() {
         return;
     }
+    let mut hurried = 0_u32;
     loop {
         if waits && !frames.has_buffered() {
-            std::thread::sleep(GATHERING);
+            match hurried.checked_sub(1) {
+                Some(left) => hurried = left,
+                None => std::thread::sleep(GATHERING),
+            }
         }
-        let event = match frames.next_message() {
+        let message = frames.next_message();
+        if matches!(message, Ok(Some(ToHost::Ask { .. }))) {
+            hurried = HURRIED_READS;
+        }
+        let event = match message {
             Ok(Some(message)) => Event::Message { connection, message },
             Ok(None) | Err(FrameError::Io(_)) => break,
             // It may wait for an answer to something else it said.

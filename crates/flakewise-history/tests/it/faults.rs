@@ -3,7 +3,7 @@
 //! `FLAKEWISE_FAULT_ROUNDS` sets the rounds of each test; `bench/faults` runs a
 //! thousand.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -83,6 +83,14 @@ impl FaultyStore {
 
     fn set_share(&self, share: f64) {
         self.plan.lock().expect("nobody panicked").share = share;
+    }
+
+    /// Nothing may have been deleted. Adds up the faults.
+    fn check(&self, seen: &mut BTreeMap<&'static str, u32>) {
+        assert_eq!(*self.deleted.lock().expect("nobody panicked"), BTreeSet::new());
+        for (name, count) in self.seen.lock().expect("nobody panicked").drain() {
+            *seen.entry(name).or_default() += count;
+        }
     }
 }
 
@@ -193,8 +201,14 @@ fn faulty(name: &str, seed: u64) -> (Arc<FaultyStore>, History) {
     (store, History::new(StoreUrl::of_engine(url), "acme/shop"))
 }
 
-fn rounds() -> u32 {
-    std::env::var("FLAKEWISE_FAULT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
+/// The most rounds with one store: each adds to a log that the next one reads.
+const ROUNDS_PER_STORE: u32 = 50;
+
+/// How many rounds to run with each of how many stores.
+fn stores() -> Vec<u32> {
+    let rounds =
+        std::env::var("FLAKEWISE_FAULT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(30);
+    (0..rounds).step_by(ROUNDS_PER_STORE as usize).map(|done| (rounds - done).min(ROUNDS_PER_STORE)).collect()
 }
 
 /// The reports of all attempts. It reads every file that the log names, and so
@@ -215,56 +229,64 @@ fn batch(number: u32) -> flakewise_model::Batch {
 
 #[test]
 fn an_append_whose_commit_was_applied_unseen_is_there_once() {
-    let (store, history) = faulty("append", 17);
-    history.append(&[batch(0)]).expect("no fault yet");
-    store.set_share(0.5);
-    let (mut acknowledged, mut waiting) = (1, Vec::new());
-    for round in 1..=rounds() {
-        // What was not acknowledged is sent again, with what is new.
-        waiting.push(batch(round));
-        if let Ok(appended) = history.append(&waiting) {
-            assert_eq!(appended.reports_added + appended.reports_known, waiting.len());
-            acknowledged += waiting.len();
-            waiting.clear();
+    let mut seen = BTreeMap::new();
+    for (number, rounds) in stores().into_iter().enumerate() {
+        let (store, history) = faulty(&format!("append{number}"), 1700 + number as u64);
+        history.append(&[batch(0)]).expect("no fault yet");
+        store.set_share(0.5);
+        let (mut acknowledged, mut waiting) = (1, Vec::new());
+        for round in 1..=rounds {
+            // What was not acknowledged is sent again, with what is new.
+            waiting.push(batch(round));
+            if let Ok(appended) = history.append(&waiting) {
+                assert_eq!(appended.reports_added + appended.reports_known, waiting.len());
+                acknowledged += waiting.len();
+                waiting.clear();
+            }
+            if round % 25 == 0 || round == rounds {
+                let found = reports(&history);
+                let distinct: BTreeSet<&String> = found.iter().collect();
+                let place = format!("in store {number} after round {round}");
+                assert_eq!(found.len(), distinct.len(), "nothing is there twice {place}");
+                assert!(distinct.len() >= acknowledged, "nothing acknowledged is lost {place}");
+            }
         }
-        if round % 25 == 0 || round == rounds() {
-            let found = reports(&history);
-            let distinct: BTreeSet<&String> = found.iter().collect();
-            assert_eq!(found.len(), distinct.len(), "nothing is there twice after round {round}");
-            assert!(distinct.len() >= acknowledged, "nothing acknowledged is lost after round {round}");
-        }
+        store.set_share(0.0);
+        history.append(&waiting).expect("no fault any more");
+        assert_eq!(reports(&history).len(), rounds as usize + 1);
+        store.check(&mut seen);
     }
-    store.set_share(0.0);
-    history.append(&waiting).expect("no fault any more");
-    assert_eq!(reports(&history).len(), rounds() as usize + 1);
-    let seen = store.seen.lock().expect("nobody panicked");
     assert!(seen["conflict"] > 0 && seen["applied"] > 0 && seen["refused"] > 0, "{seen:?}");
-    assert_eq!(*store.deleted.lock().expect("nobody panicked"), BTreeSet::new());
+    println!("append: faults {seen:?}");
 }
 
 #[test]
 fn a_merge_whose_commit_was_applied_unseen_loses_nothing() {
-    let (store, history) = faulty("maintain", 18);
-    let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1) };
-    let mut next = 0;
-    for round in 1..=rounds() {
-        store.set_share(0.0);
-        history.append(&[batch(next)]).expect("no fault");
-        history.append(&[batch(next + 1)]).expect("no fault");
-        next += 2;
-        store.set_share(0.5);
-        // It may fail; then it is done another time.
-        let _ = history.maintain(&options, &|_, _, _| {});
-        if round % 10 == 0 || round == rounds() {
+    let mut seen = BTreeMap::new();
+    for (number, rounds) in stores().into_iter().enumerate() {
+        let (store, history) = faulty(&format!("maintain{number}"), 1800 + number as u64);
+        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1) };
+        let mut next = 0;
+        for round in 1..=rounds {
             store.set_share(0.0);
-            let found = reports(&history);
-            let distinct: BTreeSet<&String> = found.iter().collect();
-            assert_eq!((found.len(), distinct.len()), (next as usize, next as usize), "after round {round}");
+            history.append(&[batch(next)]).expect("no fault");
+            history.append(&[batch(next + 1)]).expect("no fault");
+            next += 2;
+            store.set_share(0.5);
+            // It may fail; then it is done another time.
+            let _ = history.maintain(&options, &|_, _, _| {});
+            if round % 10 == 0 || round == rounds {
+                store.set_share(0.0);
+                let found = reports(&history);
+                let distinct: BTreeSet<&String> = found.iter().collect();
+                let place = format!("in store {number} after round {round}");
+                assert_eq!((found.len(), distinct.len()), (next as usize, next as usize), "{place}");
+            }
         }
+        store.check(&mut seen);
     }
-    let seen = store.seen.lock().expect("nobody panicked");
     assert!(seen["conflict"] > 0 && seen["applied"] > 0, "{seen:?}");
-    assert_eq!(*store.deleted.lock().expect("nobody panicked"), BTreeSet::new());
+    println!("maintain: faults {seen:?}");
 }
 
 #[test]
