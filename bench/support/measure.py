@@ -118,11 +118,43 @@ class Done:
     cpu: float
     # The most memory of one of them, in megabytes.
     peak: int
+    # Page faults that needed no disk.
+    faults: int
+    # CPU time of the process itself and of its worker, without others', if it was watched.
+    ours: float
     stdout: str
     stderr: str
 
 
-def run(command, cwd, environment, limit=600):
+# How often a watched process is looked at. What it does after the last look is not seen.
+LOOK = 0.02
+
+
+def usage(pid):
+    """The CPU seconds of one process, without its children's, and its peak memory in megabytes; none if it has ended."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    peak = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    if not peak:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), int(peak[0].split()[1]) // 1024
+
+
+def watched(pid, limit):
+    """Waits for a child as `ended` does; whether it ended, and the last usage of it and of its worker, by number."""
+    seen = {}
+    until = now() + limit
+    while not (is_over := ended(pid, LOOK)) and now() < until:
+        for one in {pid, worker_of(pid)}:
+            if found := usage(one):
+                seen[one] = found
+    return is_over, seen
+
+
+def run(command, cwd, environment, limit=600, watch=False):
     """Runs a command in a session of its own and waits for it.
 
     The CPU time is that of `wait4`: the process's own, and that of all whom it
@@ -135,21 +167,26 @@ def run(command, cwd, environment, limit=600):
             [str(part) for part in command], cwd=cwd, env=environment,
             stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
         # A pidfd becomes readable when the process ends: a wait with a limit.
-        is_over = False
+        is_over, seen = False, {}
         try:
-            is_over = ended(child.pid, limit)
+            if watch:
+                is_over, seen = watched(child.pid, limit)
+            else:
+                is_over = ended(child.pid, limit)
         finally:
             # Not in time, or somebody does not want to wait for it.
             if not is_over:
                 os.killpg(child.pid, signal.SIGKILL)
-        _, status, usage = os.wait4(child.pid, 0)
+        _, status, spent = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         wall = now() - started
         texts = []
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode("utf-8", "replace"))
-        return Done(child.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024, *texts)
+        ours = sum(cpu for cpu, _ in seen.values())
+        cpu, peak = spent.ru_utime + spent.ru_stime, spent.ru_maxrss // 1024
+        return Done(child.returncode, wall, cpu, peak, spent.ru_minflt, ours, *texts)
 
 
 def ended(pid, limit):
