@@ -14,7 +14,7 @@ import pytest
 from _pytest.doctest import DoctestItem
 from _pytest.junitxml import xml_key
 
-from . import chance, wire
+from . import chance, temporary, wire
 
 _clock, _sleep, _now = time.perf_counter_ns, time.sleep, time.time_ns
 _fork, _exit, _getpid, _setsid, _setpgid = os.fork, os._exit, os.getpid, os.setsid, os.setpgid
@@ -475,8 +475,12 @@ class Agent:
 
     # Processes of their own
 
+    def tidy_up(self):
+        """Before a process ends that pytest does not clean up after."""
+
     def leave(self):
         """No other plugin may write its report: this run is not the user's."""
+        self.tidy_up()
         sys.stdout.flush()
         sys.stderr.flush()
         _exit(0)
@@ -793,6 +797,8 @@ class Zygote:
         self.connection = main.connection
         self.children = {}
         self.suite_group = os.getpgrp()
+        # Main's, if something asked for it while tests were collected.
+        self.temporary = temporary.base(main.config)
 
     def serve(self):
         self.connection.if_gone = None
@@ -889,13 +895,18 @@ class Zygote:
             capture.suspend_global_capture()
         agent.job = job
         agent.measure()
-        agent.run_job()
+        try:
+            agent.run_job()
+        finally:
+            temporary.remove(agent.config, self.temporary)
 
     def reap(self):
         for child in list(self.children):
             pid, status, usage = _wait4(child, _nohang)
             if pid:
                 job, began = self.children.pop(child)
+                if os.WIFSIGNALED(status):
+                    temporary.remove_of(child)
                 self.connection.send(
                     {
                         "t": "exited",
@@ -915,6 +926,7 @@ class Zygote:
                     pass
         for child in self.children:
             _waitpid(child, 0)
+            temporary.remove_of(child)
 
     def kill_everything(self):
         """The host was killed: what it cannot do any more is done here."""
@@ -938,6 +950,9 @@ def ends(child, limit):
 
 class Fresh(Agent):
     """A new interpreter for a few tests."""
+
+    def tidy_up(self):
+        temporary.remove(self.config)
 
     def prepare(self, config):
         options = config.known_args_namespace
@@ -988,6 +1003,7 @@ class Fresh(Agent):
         observer.note_loaded()
         # That we fork is not the tests' doing.
         observer.stop()
+        inherited = temporary.base(self.config)
         for number, item in enumerate(self.items):
             child = _fork()
             if child == 0:
@@ -999,10 +1015,12 @@ class Fresh(Agent):
                     observer.note_loaded()
                     observer.trail.write("outcome", "told")
                 finally:
+                    temporary.remove(self.config, inherited)
                     _exit(0)
             if not ends(child, self.job["limit"]):
                 os.killpg(child, signal.SIGKILL)
                 _waitpid(child, 0)
+                temporary.remove_of(child)
         observer.report(self.connection, self.config)
         self.connection.close()
 

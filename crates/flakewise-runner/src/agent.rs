@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::{RunnerError, guard};
 
 /// The pytest agent's files.
-const PYTEST: [(&str, &str); 12] = [
+const PYTEST: [(&str, &str); 13] = [
     ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
     ("chance.py", include_str!("../../../agents/pytest/flakewise_agent/chance.py")),
     ("files.py", include_str!("../../../agents/pytest/flakewise_agent/files.py")),
@@ -20,6 +20,7 @@ const PYTEST: [(&str, &str); 12] = [
     ("reads.py", include_str!("../../../agents/pytest/flakewise_agent/reads.py")),
     ("state.py", include_str!("../../../agents/pytest/flakewise_agent/state.py")),
     ("surroundings.py", include_str!("../../../agents/pytest/flakewise_agent/surroundings.py")),
+    ("temporary.py", include_str!("../../../agents/pytest/flakewise_agent/temporary.py")),
     ("values.py", include_str!("../../../agents/pytest/flakewise_agent/values.py")),
     ("wire.py", include_str!("../../../agents/pytest/flakewise_agent/wire.py")),
 ];

@@ -381,3 +381,35 @@ fn other_orders_show_what_depends_on_order() {
     assert_eq!(decision["fails"]["order"], "alone");
     assert!(decision["confidence"].as_f64().expect("a number") > 0.98);
 }
+
+#[test]
+fn a_hunt_leaves_no_temporary_folders_of_pytest() {
+    let project = Project::new(
+        "
+import os, pathlib, signal
+
+def test_uses_a_folder(tmp_path):
+    (tmp_path / 'file').write_text('x')
+
+def test_dies_in_turn(tmp_path):
+    turns = pathlib.Path(os.environ['STATE'], 'turns')
+    with turns.open('a') as out:
+        out.write('x')
+    if len(turns.read_text()) % 3 == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+",
+    );
+    let temporary = context();
+    let mut command = project.command(&["--no-store", "--budget", "3s"]);
+    command.env("TMPDIR", temporary.path());
+    let output = project.context.finish(&mut command);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    assert!(report["executions"].as_u64() > Some(2), "{report:#}");
+    let folders = temporary.path().read_dir().expect("it is there").flatten();
+    let left: Vec<_> = folders
+        .flat_map(|users| users.path().read_dir().expect("a folder").flatten())
+        .map(|entry| entry.path())
+        .collect();
+    assert_eq!(left, Vec::<std::path::PathBuf>::new());
+}
