@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict};
+use flakewise_model::{
+    Attempt, Batch, Foreign, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict,
+};
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
 use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
@@ -73,7 +75,10 @@ pub(crate) fn run(
     let trying = |name: &str| {
         let mut bar = bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
-        bar.set_message(format!("checking that the printed command reproduces {name}"));
+        bar.set_message(format!(
+            "checking that the printed command reproduces {}",
+            Foreign::new(name).line()
+        ));
     };
     try_lines(&mut triaged.report, &triaged.trials, arguments.reproduce_budget, &trying);
     if let Some(bar) = bar.take() {
@@ -174,7 +179,7 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, pri
                 Phase::Base => "at the base",
                 _ => "in a new process",
             };
-            bar.set_message(format!("{}/{of} alone {how}: {name}", place + 1));
+            bar.set_message(format!("{}/{of} alone {how}: {}", place + 1, Foreign::new(name).line()));
         }
         Progress::History => {
             if let Some(bar) = bar.as_ref() {
