@@ -10,6 +10,7 @@ mod green;
 mod help;
 #[cfg(feature = "history")]
 mod history;
+mod hostile;
 mod hunt;
 mod ingest;
 #[cfg(feature = "history")]

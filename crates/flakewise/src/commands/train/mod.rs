@@ -8,6 +8,7 @@ mod past;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use flakewise_model::Foreign;
 use flakewise_predict::{Embeddings, Example, FeatureGroups, Model, ModelError, ModelKind, TrainOptions};
 use flakewise_report::{card_text, count};
 use flakewise_source::{SourceTest, read_tree};
@@ -69,7 +70,7 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
     write_whole(&out, &model.to_bytes())?;
     printer.data(&card_text(model.card()))?;
     let shown = out.strip_prefix(&root).unwrap_or(&out);
-    printer.data(&format!("written to `{}`\n", shown.display()))?;
+    printer.data(&format!("written to `{}`\n", Foreign::new(&shown.to_string_lossy()).line()))?;
     match &arguments.out {
         None => printer.hint("`flakewise predict` uses it from now on"),
         Some(out) => printer.hint(&format!("use it with `flakewise predict --model {}`", out.display())),
