@@ -177,8 +177,18 @@ impl History {
         &self.project
     }
 
-    pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
-        self.runtime.block_on(future)
+    /// Runs a task to its end, in a span of its name.
+    pub(crate) fn block_on<T>(
+        &self,
+        task: &'static str,
+        future: impl Future<Output = Result<T, HistoryError>>,
+    ) -> Result<T, HistoryError> {
+        let _span = tracing::info_span!("history", task, store = %self.store).entered();
+        let result = self.runtime.block_on(future);
+        if let Err(error) = &result {
+            tracing::info!(%error, "history task failed");
+        }
+        result
     }
 }
 

@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 ///
 /// - control characters, which move a cursor, set colours or end a line;
 /// - characters that are invisible or change the direction of reading;
-/// - commands to a CI system. GitHub and Azure take `##[group]`, `##vso[…]`
-///   anywhere in a line, TeamCity `##teamcity[…]`, and GitHub `::error::` where a
-///   line begins, after spaces.
+/// - commands to a CI system: GitHub, Azure and others take `##[group]` and
+///   `##vso[…]` anywhere in a line, and GitHub `::error::` where a line begins,
+///   after spaces.
 ///
 /// A renderer with a syntax of its own, such as Markdown, escapes that as well.
 #[derive(Clone, Copy)]

@@ -32,10 +32,7 @@ const BASE_TIME: Duration = Duration::from_secs(30);
 /// The share of failing tests from which nothing is run again.
 const MAX_FAILURE_RATIO: f64 = 0.01;
 
-pub(crate) fn run(
-    arguments: &RunArguments,
-    printer: &Printer,
-) -> Result<std::process::ExitCode, ExpectedError> {
+pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, ExpectedError> {
     let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
     let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
@@ -80,7 +77,9 @@ pub(crate) fn run(
             Foreign::new(name).line()
         ));
     };
+    let reproducing = tracing::info_span!("reproduce commands").entered();
     try_lines(&mut triaged.report, &triaged.trials, arguments.reproduce_budget, &trying);
+    drop(reproducing);
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();
     }
@@ -118,7 +117,7 @@ pub(crate) fn run(
         }
     }
     written.into_iter().collect::<Result<(), _>>()?;
-    Ok(std::process::ExitCode::from(triaged.report.exit.code))
+    Ok(triaged.report.exit.code)
 }
 
 fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
@@ -154,6 +153,7 @@ pub(super) fn hash_seed(seed: u64) -> u32 {
 fn discover_change(
     arguments: &RunArguments,
 ) -> Result<(Option<Change>, Option<flakewise_triage::ChangeError>), ExpectedError> {
+    let _span = tracing::info_span!("change").entered();
     match Change::discover(Path::new("."), arguments.base.as_deref(), variable) {
         Ok(change) => Ok((change, None)),
         Err(error) if arguments.base.is_some() || arguments.verify_base => Err(error.into()),

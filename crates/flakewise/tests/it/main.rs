@@ -13,6 +13,7 @@ mod history;
 mod hostile;
 mod hunt;
 mod ingest;
+mod logging;
 #[cfg(feature = "history")]
 mod monorepo;
 mod predict;

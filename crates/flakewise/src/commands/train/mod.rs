@@ -63,8 +63,10 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
         seed: arguments.seed,
         ..TrainOptions::default()
     };
+    let span = tracing::info_span!("train", examples = examples.len()).entered();
     let model = Model::train(&examples, &options)
         .map_err(|source| ExpectedError::Train { source, fewest: FEWEST })?;
+    drop(span);
     spinner.finish_and_clear();
     let out = arguments.out.clone().unwrap_or_else(|| root.join(MODEL));
     write_whole(&out, &model.to_bytes())?;
