@@ -61,16 +61,12 @@ impl Texts {
         self.texts[used % self.texts.len()].clone()
     }
 
-    fn some(&self) -> Option<String> {
-        Some(self.next())
-    }
-
     fn list(&self) -> Vec<String> {
         vec![self.next(), self.next()]
     }
 
-    fn place(&self) -> Option<(String, u32)> {
-        Some((self.next(), 3))
+    fn place(&self) -> (String, u32) {
+        (self.next(), 3)
     }
 
     fn test(&self) -> TestId {
@@ -92,12 +88,12 @@ impl Texts {
     fn run(&self) -> Arc<Run> {
         Arc::new(Run {
             id: RunId::new(self.next()),
-            commit: self.some(),
+            commit: Some(self.next()),
             dirty: true,
-            branch: self.some(),
+            branch: Some(self.next()),
             variant: self.variant(),
-            provider: self.some(),
-            url: self.some(),
+            provider: Some(self.next()),
+            url: Some(self.next()),
             started: time(),
             roots: Some(BTreeSet::from([self.next()])),
             packages: Some(self.next().into()),
@@ -106,12 +102,12 @@ impl Texts {
 
     fn failure(&self) -> Failure {
         let fingerprint = Some(Fingerprint::from_text(&self.next()));
-        Failure { kind: self.some(), message: self.next(), fingerprint }
+        Failure { kind: Some(self.next()), message: self.next(), fingerprint }
     }
 
     fn plain(&self) -> PlainCommand {
         PlainCommand {
-            folder: self.some(),
+            folder: Some(self.next()),
             variables: vec![(self.next(), self.next())],
             words: self.list(),
             after: self.list(),
@@ -149,7 +145,7 @@ fn verdict(texts: &Texts) -> Verdict {
 fn groups(texts: &Texts) -> Vec<FailureGroup> {
     vec![FailureGroup {
         fingerprint: Some(Fingerprint::from_text(&texts.next())),
-        kind: texts.some(),
+        kind: Some(texts.next()),
         message: texts.next(),
         count: 1,
         first_seen: time(),
@@ -197,7 +193,7 @@ fn history(texts: &Texts) -> TestHistory {
             at: time(),
             outcome: Outcome::Failed,
             outage: false,
-            commit: texts.some(),
+            commit: Some(texts.next()),
             variant: texts.next(),
             run: RunId::new(texts.next()),
         }],
@@ -220,9 +216,9 @@ fn proofs(texts: &Texts) -> Vec<Proof> {
         Proof::DependenciesUnknown { reason: texts.next() },
         Proof::AtBase { commit: texts.next(), passed: 1, failed: 0, source: BaseSource::Run },
         Proof::NothingChanged { commit: texts.next() },
-        Proof::OtherFailureAtBase { commit: texts.next(), kind: texts.some() },
+        Proof::OtherFailureAtBase { commit: texts.next(), kind: Some(texts.next()) },
         Proof::InstalledDiffers { packages: texts.list() },
-        Proof::SharedFailure { tests: 2, representative: texts.some() },
+        Proof::SharedFailure { tests: 2, representative: Some(texts.next()) },
     ]
 }
 
@@ -243,7 +239,7 @@ fn test_failure(texts: &Texts, run: &Arc<Run>, blame: Blame, incident: usize) ->
     TestFailure {
         id: FindingId::of(&test),
         name: texts.next(),
-        place: texts.place(),
+        place: Some(texts.place()),
         verdict: FailureVerdict {
             blame,
             novelty: Novelty::New,
@@ -277,7 +273,8 @@ fn run_report(texts: &Texts) -> RunReport {
         places.zip(blames).map(|(incident, blame)| test_failure(texts, &run, blame, incident)).collect();
     // One that is not new, for what is said of those.
     failures[1].verdict.novelty = Novelty::Known;
-    let incident = |failures: Vec<usize>| Incident { kind: texts.some(), message: texts.next(), failures };
+    let incident =
+        |failures: Vec<usize>| Incident { kind: Some(texts.next()), message: texts.next(), failures };
     RunReport {
         command: texts.list(),
         seed: 7,
@@ -317,7 +314,7 @@ fn hunt_report(texts: &Texts) -> HuntReport {
             beside: MIXED,
             decision,
             failure: Some(texts.failure()),
-            place: texts.place(),
+            place: Some(texts.place()),
             risk: some_chance(),
             after: 3,
         }
@@ -374,7 +371,7 @@ fn culprit_report(texts: &Texts, kind: StateKind, brittle: bool) -> CulpritRepor
         forks: MIXED,
         fresh: MIXED,
         confidence: some_chance(),
-        shared: vec![shared(texts.place()), shared(None)],
+        shared: vec![shared(Some(texts.place())), shared(None)],
     }];
     CulpritReport {
         run: texts.run(),
@@ -451,8 +448,8 @@ fn explanation(texts: &Texts) -> Explanation {
         line: 3,
         through: texts.next(),
         text: texts.next(),
-        callee: texts.some(),
-        helper: texts.some(),
+        callee: Some(texts.next()),
+        helper: Some(texts.next()),
     };
     Explanation {
         risk: risk(texts),
