@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use flakewise_model::Foreign;
+
 use crate::{EvalError, Evaluation, Measures, ProtocolMeasures};
 
 impl Evaluation {
@@ -34,7 +36,12 @@ impl Evaluation {
     pub fn summary(&self) -> String {
         let mut text = format!(
             "{}: {} tests of {} projects, {} flaky; seed {}; read in {:.1} s\n",
-            self.dataset, self.tests, self.projects, self.flaky, self.seed, self.read_seconds
+            Foreign::new(&self.dataset).line(),
+            self.tests,
+            self.projects,
+            self.flaky,
+            self.seed,
+            self.read_seconds
         );
         if !self.issues.is_empty() {
             text += &format!("{} lines were left out\n", self.issues.len());

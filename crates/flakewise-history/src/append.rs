@@ -73,7 +73,7 @@ impl History {
         if selection.is_empty() {
             return Ok(Appended::default());
         }
-        self.block_on(async {
+        self.block_on("append", async {
             self.append_to(TableKind::Runs, &selection).await?;
             let added = self.append_to(TableKind::Attempts, &selection).await?;
             // Most reports have no verdicts. Then the table is not even looked at.
@@ -119,10 +119,12 @@ impl History {
             };
             match commit(&table, &ids, &files).await {
                 Ok(version) => {
+                    tracing::debug!(table = ?kind, version, files = files.len(), "committed");
                     self.sync_log(kind, Some(version))?;
                     return Ok(std::mem::take(added));
                 }
                 Err(error) if is_lost_race(&error) => {
+                    tracing::debug!(table = ?kind, number, "another writer committed first");
                     written = Some((ids, files));
                     tokio::time::sleep(pause(number)).await;
                 }

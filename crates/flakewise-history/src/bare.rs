@@ -17,7 +17,7 @@ use crate::{History, HistoryError};
 impl History {
     /// The data files of the current snapshot: of `attempts`, then of `runs`.
     pub fn data_files(&self) -> Result<(Vec<PathBuf>, Vec<PathBuf>), HistoryError> {
-        self.block_on(async {
+        self.block_on("list files", async {
             let mut files = Vec::new();
             for kind in [TableKind::Attempts, TableKind::Runs] {
                 let table = self.open(kind).await?;

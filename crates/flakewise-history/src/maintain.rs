@@ -67,7 +67,7 @@ impl History {
         options: &MaintainOptions,
         progress: &dyn Fn(&str, usize, usize),
     ) -> Result<Vec<MaintainSummary>, HistoryError> {
-        self.block_on(async {
+        self.block_on("maintain", async {
             let mut summaries = Vec::new();
             for kind in TableKind::ALL {
                 if let Some(table) = self.open(kind).await? {

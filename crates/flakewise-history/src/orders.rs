@@ -11,7 +11,7 @@ impl History {
     /// latest failures first. Only those that the runner's order tells: attempts
     /// made alone or again say nothing of others. No history is no order.
     pub fn failing_orders(&self, test: &TestId, most: usize) -> Result<Vec<Vec<TestId>>, HistoryError> {
-        self.block_on(async {
+        self.block_on("failing orders", async {
             let session = match self.session().await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(Vec::new()),
                 session => session?,

@@ -258,7 +258,7 @@ impl History {
              ORDER BY started_at DESC, run LIMIT 1",
             literal(commit)
         );
-        self.block_on(async {
+        self.block_on("packages at a commit", async {
             let session = match self.session().await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(None),
                 session => session?,
@@ -276,7 +276,7 @@ impl History {
             "SELECT run, max(packages) AS packages FROM reports WHERE true {} GROUP BY run",
             list("run", "IN", runs)
         );
-        self.block_on(async {
+        self.block_on("packages of runs", async {
             let session = self.session().await?;
             let frame = session.sql(&query).await.map_err(HistoryError::query)?;
             let mut known = HashMap::new();
@@ -417,7 +417,7 @@ impl History {
         if tests.is_empty() {
             return Ok(());
         }
-        self.block_on(async {
+        self.block_on("tests", async {
             let session = match self.session().await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(()),
                 session => session?,

@@ -29,7 +29,7 @@ pub struct ReportOptions {
 impl History {
     /// Finds the flaky tests and ranks them by what they cost.
     pub fn report(&self, options: &ReportOptions) -> Result<HistoryReport, HistoryError> {
-        self.block_on(async {
+        self.block_on("report", async {
             let session = self.session().await?;
             let mut report = self.totals(&session, options).await?;
             if report.runs == 0 {

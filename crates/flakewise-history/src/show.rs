@@ -33,7 +33,7 @@ impl History {
     /// The history of the test whose id is `name`, or contains it. The latest
     /// `steps` attempts are listed one by one.
     pub fn show(&self, name: &str, steps: usize) -> Result<Matches, HistoryError> {
-        self.block_on(async {
+        self.block_on("show", async {
             let session = self.session().await?;
             let outages: HashSet<_> = texts(&session, OUTAGES, "run").await?.into_iter().collect();
             // A whole id is found by the sort order of the files; a part of one

@@ -13,7 +13,7 @@ use crate::{History, HistoryError};
 impl History {
     /// Answers one read-only query, with at most `limit` rows.
     pub fn sql(&self, query: &str, limit: usize) -> Result<Rows, HistoryError> {
-        self.block_on(async {
+        self.block_on("sql", async {
             let session = self.full_session().await?;
             // Only questions: nothing a query says may change a table or a file.
             let options =

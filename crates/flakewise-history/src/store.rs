@@ -211,21 +211,28 @@ impl History {
         &self.project
     }
 
-    /// Waits for `future` unless somebody interrupts. A commit that is cut off may
-    /// have succeeded; whoever sends its reports again adds nothing twice.
+    /// Runs a task to its end, in a span of its name, unless somebody interrupts. A
+    /// commit that is cut off may have succeeded; whoever sends its reports again
+    /// adds nothing twice.
     pub(crate) fn block_on<T>(
         &self,
+        task: &'static str,
         future: impl Future<Output = Result<T, HistoryError>>,
     ) -> Result<T, HistoryError> {
+        let _span = tracing::info_span!("history", task, store = %self.store).entered();
         let mut raised = self.interrupt.0.subscribe();
         let runtime = self.runtime.as_ref().expect("it is there until it is dropped");
-        runtime.block_on(async {
+        let result = runtime.block_on(async {
             let interrupted = pin!(raised.wait_for(|raised| *raised));
             match select(interrupted, pin!(future)).await {
                 Either::Left(_) => Err(HistoryError::Interrupted),
                 Either::Right((result, _)) => result,
             }
-        })
+        });
+        if let Err(error) = &result {
+            tracing::info!(%error, "history task failed");
+        }
+        result
     }
 }
 

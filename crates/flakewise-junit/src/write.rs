@@ -34,7 +34,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use flakewise_model::{Attempt, Failure, Outcome, Phase, TestId};
+use flakewise_model::{Attempt, Failure, Foreign, Outcome, Phase, TestId};
 
 use crate::note;
 
@@ -255,23 +255,7 @@ impl<'a, W: Write> Writer<'a, W> {
     }
 
     fn attribute(&mut self, name: &str, value: &str) -> io::Result<()> {
-        write!(self.out, " {name}=\"")?;
-        let mut rest = value;
-        while let Some(at) = rest.find(['&', '<', '>', '"', '\n', '\r', '\t']) {
-            self.out.write_all(&rest.as_bytes()[..at])?;
-            self.out.write_all(match rest.as_bytes()[at] {
-                b'&' => b"&amp;",
-                b'<' => b"&lt;",
-                b'>' => b"&gt;",
-                b'"' => b"&quot;",
-                b'\n' => b"&#10;",
-                b'\r' => b"&#13;",
-                _ => b"&#9;",
-            })?;
-            rest = &rest[at + 1..];
-        }
-        self.out.write_all(rest.as_bytes())?;
-        self.out.write_all(b"\"")
+        write!(self.out, " {name}=\"{}\"", Foreign::new(value).xml())
     }
 }
 

@@ -12,6 +12,7 @@ mod culprit;
 mod escape;
 mod finding;
 mod fingerprint;
+mod foreign;
 mod hunt;
 mod outcome;
 mod packages;
@@ -36,6 +37,7 @@ pub use finding::{
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,
 };
 pub use fingerprint::{Fingerprint, normalise};
+pub use foreign::Foreign;
 pub use hunt::{
     Cleared, Decision, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Order, Shard, Surroundings,
     highest_rate,

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use flakewise_model::Foreign;
+
 use crate::risk::{Risk, reason_text};
 use crate::style::{BOLD, DIM, GOOD, WARNING, styled};
-use crate::words::{clean, count, cut};
+use crate::words::count;
 
 /// Characters of a line of source that are shown.
 const SOURCE: usize = 100;
@@ -56,8 +58,8 @@ pub struct PathStep {
 pub fn explain_text(explanation: &Explanation) -> String {
     let Explanation { risk, raising, lowering, paths, heaviest, has_paths } = explanation;
     let mut out = String::new();
-    let location = format!("{}:{}", clean(&risk.path), risk.line);
-    let name = styled(BOLD, clean(risk.test.as_str()));
+    let location = format!("{}:{}", Foreign::new(&risk.path).line(), risk.line);
+    let name = styled(BOLD, Foreign::new(risk.test.as_str()).line());
     let _ = writeln!(out, "{name}\n  risk {}, {location}", risk.risk);
     let _ = writeln!(out, "\n{}", styled(WARNING, "for flakiness"));
     for reason in &risk.reasons {
@@ -82,21 +84,22 @@ pub fn explain_text(explanation: &Explanation) -> String {
     }
     let _ = writeln!(out, "\n{} of {}", styled(BOLD, "heaviest path"), count(*paths, "path"));
     for PathStep { line, through, text, callee, helper } in heaviest {
-        let arrow = if through.is_empty() { String::new() } else { format!("-{}-> ", clean(through)) };
+        let arrow =
+            if through.is_empty() { String::new() } else { format!("-{}-> ", Foreign::new(through).line()) };
         let mut notes = String::new();
         for (what, note) in [("calls", callee), ("in", helper)] {
             if let Some(note) = note {
-                let _ = write!(notes, "  {}", styled(DIM, format!("{what} {}", clean(note))));
+                let _ = write!(notes, "  {}", styled(DIM, format!("{what} {}", Foreign::new(note).line())));
             }
         }
-        let _ = writeln!(out, "  line {line}: {arrow}{}{notes}", cut(clean(text), SOURCE));
+        let _ = writeln!(out, "  line {line}: {arrow}{}{notes}", Foreign::new(text).cut(SOURCE));
     }
     out
 }
 
 fn lines(out: &mut String, lines: &[WeighedLine]) {
     for WeighedLine { line, text, weight } in lines {
-        let text = cut(clean(text.trim()), SOURCE);
+        let text = Foreign::new(text.trim()).cut(SOURCE);
         let _ = writeln!(out, "  line {line}: {weight:+.2}  {}", styled(DIM, text));
     }
 }

@@ -4,8 +4,8 @@
 //! document says its own `format`.
 
 use flakewise_model::{
-    Evidence, FailureGroup, Finding, FindingId, FlakeRate, HistoryReport, Notice, OutcomeStep, Revision,
-    TestHistory, Timestamp, Verdict,
+    Evidence, FailureGroup, Finding, FindingId, FlakeRate, Foreign, HistoryReport, Notice, OutcomeStep,
+    Revision, TestHistory, Timestamp, Verdict,
 };
 use serde::Serialize;
 
@@ -45,11 +45,11 @@ pub fn history_json(history: &TestHistory) -> String {
     })
 }
 
-pub(crate) fn render(document: &impl Serialize) -> String {
-    let mut text =
+/// A document of JSON, with a line end.
+pub fn render(document: &impl Serialize) -> String {
+    let text =
         serde_json::to_string_pretty(document).expect("our documents have string keys and finite numbers");
-    text.push('\n');
-    text
+    Foreign::new(&text).json() + "\n"
 }
 
 pub(crate) fn time(at: Timestamp) -> String {

@@ -24,7 +24,7 @@ mod workflow;
 pub use culprit::{culprit_json, culprit_text, reproduce_json, reproduce_text};
 pub use explain::{Explanation, PathStep, WeighedLine, explain_text};
 pub use hunt::{hunt_json, hunt_text};
-pub use json::{history_json, report_json};
+pub use json::{history_json, render as json_document, report_json};
 pub use markdown::report_markdown;
 pub use risk::{
     ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_github, risk_json,

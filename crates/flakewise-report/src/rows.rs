@@ -1,20 +1,21 @@
 //! The answer to a query, as a table, CSV or JSON lines.
 
-use flakewise_model::{Rows, Value};
+use flakewise_model::{Foreign, Rows, Value};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::style::{BOLD, styled};
-use crate::words::clean;
+
+/// What a formula begins with, also in its full width.
+const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
 /// Columns are aligned, numbers to the right.
 pub fn rows_text(rows: &Rows) -> String {
-    let cells: Vec<Vec<String>> =
-        rows.rows.iter().map(|row| row.iter().map(|value| one_line(&text(value))).collect()).collect();
-    let cells: Vec<Vec<String>> = cells.into_iter().map(without_command).collect();
+    let columns: Vec<String> = rows.columns.iter().map(|name| Foreign::new(name).line()).collect();
+    let cells: Vec<Vec<String>> = rows.rows.iter().map(|row| row.iter().map(text).collect()).collect();
     let widths: Vec<usize> = (0..rows.columns.len())
         .map(|place| {
             let widest = cells.iter().map(|row| row[place].width()).max().unwrap_or(0);
-            widest.max(rows.columns[place].width())
+            widest.max(columns[place].width())
         })
         .collect();
     let numeric: Vec<bool> = (0..rows.columns.len())
@@ -42,34 +43,30 @@ pub fn rows_text(rows: &Rows) -> String {
         out.push('\n');
         out
     };
-    let mut out = line(&rows.columns, true);
+    let mut out = line(&columns, true);
     for row in &cells {
         out.push_str(&line(row, false));
     }
     out
 }
 
-/// RFC 4180, with a header line. Texts that a spreadsheet would take for a
-/// formula begin with an apostrophe.
+/// RFC 4180, with a header line and one line per row: a line end in a text is
+/// written `\n`. Texts that a spreadsheet would take for a formula begin with an
+/// apostrophe.
 pub fn rows_csv(rows: &Rows) -> String {
-    let line = |cells: Vec<String>| {
-        let cells: Vec<_> = cells
-            .into_iter()
-            .map(|cell| {
-                if cell.contains([',', '"', '\n', '\r']) {
-                    format!("\"{}\"", cell.replace('"', "\"\""))
-                } else {
-                    cell
-                }
-            })
-            .collect();
-        format!("{}\r\n", cells.join(","))
+    let quoted = |cell: String| {
+        if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
     };
     let cell = |value: &Value| match value {
-        Value::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::Text(name) if name.starts_with(FORMULA) => format!("'{}", text(value)),
         _ => text(value),
     };
-    let mut out = line(rows.columns.clone());
+    let line = |cells: Vec<String>| {
+        let cells: Vec<_> = cells.into_iter().map(quoted).collect();
+        format!("{}\r\n", cells.join(","))
+    };
+    let columns = rows.columns.iter().map(|name| cell(&Value::Text(name.clone())));
+    let mut out = line(columns.collect());
     for row in &rows.rows {
         out.push_str(&line(row.iter().map(cell).collect()));
     }
@@ -82,7 +79,7 @@ pub fn rows_json(rows: &Rows) -> String {
     for row in &rows.rows {
         let object: serde_json::Map<String, serde_json::Value> =
             rows.columns.iter().cloned().zip(row.iter().map(json)).collect();
-        out.push_str(&serde_json::Value::Object(object).to_string());
+        out.push_str(&Foreign::new(&serde_json::Value::Object(object).to_string()).json());
         out.push('\n');
     }
     out
@@ -104,23 +101,8 @@ fn text(value: &Value) -> String {
         Value::Boolean(value) => value.to_string(),
         Value::Integer(value) => value.to_string(),
         Value::Float(value) => value.to_string(),
-        Value::Text(value) => value.clone(),
+        Value::Text(value) => Foreign::new(value).line(),
     }
-}
-
-/// A line that begins with two colons is a command to GitHub's runner.
-fn without_command(mut cells: Vec<String>) -> Vec<String> {
-    if let Some(first) = cells.first_mut().filter(|first| first.trim_start().starts_with("::")) {
-        *first = first.replacen(':', "\\u{3a}", 1);
-    }
-    cells
-}
-
-/// Control characters in a terminal's table would break it, or worse.
-fn one_line(text: &str) -> String {
-    let spaced: String =
-        text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-    clean(&spaced)
 }
 
 #[cfg(test)]
@@ -143,14 +125,14 @@ mod tests {
         let plain = rows_text(&rows()).replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
         insta::assert_snapshot!(plain, @r#"
         test      n  note
-        a b       7  
+        a\nb      7  
         ä,"x"  1234  true
         "#);
     }
 
     #[test]
     fn csv_quotes_what_needs_it() {
-        assert_eq!(rows_csv(&rows()), "test,n,note\r\n\"a\nb\",7,\r\n\"ä,\"\"x\"\"\",1234,true\r\n");
+        assert_eq!(rows_csv(&rows()), "test,n,note\r\na\\nb,7,\r\n\"ä,\"\"x\"\"\",1234,true\r\n");
     }
 
     #[test]

@@ -2,9 +2,7 @@
 //! good, cyan is advice.
 
 use anstyle::{AnsiColor, Style};
-use flakewise_model::Notice;
-
-use crate::words::clean;
+use flakewise_model::{Foreign, Notice};
 
 /// For the word that says something failed.
 pub const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -25,5 +23,5 @@ pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
 /// What a person should know about how something was done, as a line.
 pub(crate) fn notice_line(notice: &Notice) -> String {
     let label = if notice.warning { styled(WARNING, "warning:") } else { styled(HINT, "note:") };
-    format!("{label} {}", clean(&notice.text))
+    format!("{label} {}", Foreign::new(&notice.text).line())
 }

@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use flakewise_model::{
-    Conclusion, Evidence, FailureGroup, Finding, FindingId, FlakeRate, HistoryReport, Outcome, OutcomeStep,
-    TestHistory, Transitions, Verdict,
+    Conclusion, Evidence, FailureGroup, Finding, FindingId, FlakeRate, Foreign, HistoryReport, Outcome,
+    OutcomeStep, TestHistory, Transitions, Verdict,
 };
 
 use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, styled};
 use crate::words::{
-    clean, count, day, duration, failure_line, minute, number, plural, revision, short_commit, test_name,
-    times,
+    count, day, duration, failure_line, minute, number, plural, revision, short_commit, test_name, times,
 };
 
 /// Failures listed per finding.
@@ -117,7 +116,7 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     let label = conclusion_label(history.verdict.conclusion);
     let id = FindingId::of(&history.test);
     writeln!(out, "{label}  {}  {}", styled(BOLD, test_name(&history.test)), styled(DIM, id))?;
-    writeln!(out, "       {}", styled(DIM, clean(history.test.as_str())))?;
+    writeln!(out, "       {}", styled(DIM, Foreign::new(history.test.as_str()).line()))?;
     writeln!(out)?;
     let probability = match history.verdict.conclusion {
         Conclusion::Flaky => "proved".to_owned(),
@@ -145,7 +144,7 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     for group in &history.failures {
         writeln!(out, "  {}", group_line(group))?;
         let fingerprint = group.fingerprint.as_ref().map_or("none", |fingerprint| fingerprint.as_str());
-        let fingerprint = clean(fingerprint);
+        let fingerprint = Foreign::new(fingerprint).line();
         let seen = format!("{} to {}", day(group.first_seen), day(group.last_seen));
         writeln!(out, "      {}", styled(DIM, format!("fingerprint {fingerprint}, {seen}")))?;
     }
@@ -157,9 +156,12 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
     for step in recent {
         let commit = step.commit.as_deref().map_or_else(|| "unknown commit".to_owned(), short_commit);
         let outage = if step.outage { ", in an outage" } else { "" };
-        let variant =
-            if step.variant.is_empty() { String::new() } else { format!("  {}", clean(&step.variant)) };
-        let run = clean(step.run.as_str());
+        let variant = if step.variant.is_empty() {
+            String::new()
+        } else {
+            format!("  {}", Foreign::new(&step.variant).line())
+        };
+        let run = Foreign::new(step.run.as_str()).line();
         let line = format!("  {}  {commit}  run {run}{variant}  {}{outage}", minute(step.at), step.outcome);
         writeln!(out, "{line}")?;
     }
@@ -226,7 +228,7 @@ fn reason(evidence: &Evidence) -> String {
             let place = if variant.is_empty() {
                 String::new()
             } else {
-                format!(" ({})", clean(&variant.to_string()))
+                format!(" ({})", Foreign::new(&variant.to_string()).line())
             };
             let code = match revisions {
                 1 => revision(latest),
@@ -290,7 +292,7 @@ fn group_line(group: &FailureGroup) -> String {
 
 /// What went wrong in one line: the type, and the message if it adds anything.
 pub(crate) fn failure(group: &FailureGroup, width: usize) -> String {
-    clean(&failure_line(group.kind.as_deref(), &group.message, width))
+    failure_line(group.kind.as_deref(), &group.message, width)
 }
 
 #[cfg(test)]

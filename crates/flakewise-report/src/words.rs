@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flakewise_model::{Probability, Revision, TestId, Timestamp};
+use flakewise_model::{Foreign, Probability, Revision, TestId, Timestamp};
 
 /// `1 test`, `2 tests`, `12,345 tests`.
 pub fn count(count: u64, noun: &str) -> String {
@@ -63,20 +63,20 @@ pub(crate) fn minute(at: Timestamp) -> String {
 /// A commit as people write it. One that is no hash comes from outside.
 pub(crate) fn short_commit(commit: &str) -> String {
     let is_hash = commit.len() >= 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { commit[..9].to_owned() } else { clean(commit) }
+    if is_hash { commit[..9].to_owned() } else { Foreign::new(commit).line() }
 }
 
 pub(crate) fn revision(revision: &Revision) -> String {
     match revision {
         Revision::Commit(commit) => format!("commit {}", short_commit(commit)),
-        Revision::Run(run) => format!("the code of run {}", clean(run.as_str())),
+        Revision::Run(run) => format!("the code of run {}", Foreign::new(run.as_str()).line()),
     }
 }
 
 /// A test's id without its scheme, for printing: what people know from their
 /// runner.
 pub(crate) fn test_name(test: &TestId) -> String {
-    clean(&test.as_str()[test.scheme().len() + 1..])
+    Foreign::new(&test.as_str()[test.scheme().len() + 1..]).line()
 }
 
 /// The first line of a message, cut to a width.
@@ -98,40 +98,16 @@ pub(crate) fn headline(message: &str, width: usize) -> String {
 
 /// What went wrong in one line: the type, and the message if it adds anything.
 pub(crate) fn failure_line(kind: Option<&str>, message: &str, width: usize) -> String {
-    let kind = kind.unwrap_or("failure");
+    let kind = kind.map(str::trim).filter(|kind| !kind.is_empty()).unwrap_or("failure");
     let message = headline(message, width.saturating_sub(kind.len()));
-    if message.is_empty() {
+    let line = if message.is_empty() {
         kind.to_owned()
     } else if message.starts_with(kind) {
         message
     } else {
         format!("{kind}: {message}")
-    }
-}
-
-/// Text that is not ours as one printable line: what could move a cursor, end
-/// a line or turn the direction of reading is written as an escape.
-pub(crate) fn clean(text: &str) -> String {
-    let directs = |character| matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() || directs(character) {
-            out.extend(character.escape_default());
-        } else {
-            out.push(character);
-        }
-    }
-    out
-}
-
-/// The beginning of a text, at most so many characters long.
-pub(crate) fn cut(mut text: String, characters: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(characters) {
-        let last = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
-        text.truncate(last);
-        text.push('…');
-    }
-    text
+    };
+    Foreign::new(&line).cut(2 * width)
 }
 
 /// `99.2 % sure`, and never more than 99.9.
@@ -143,17 +119,6 @@ pub(crate) fn sureness(chance: Probability) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_moves_a_cursor() {
-        assert_eq!(clean("a\u{1b}[31m\r\nb\u{202e}c é"), "a\\u{1b}[31m\\r\\nb\\u{202e}c é");
-    }
-
-    #[test]
-    fn cuts_are_marked() {
-        assert_eq!(cut("äöü".into(), 3), "äöü");
-        assert_eq!(cut("äöüß".into(), 3), "äö…");
-    }
 
     #[test]
     fn counts_agree_with_their_nouns() {
@@ -171,6 +136,13 @@ mod tests {
         assert_eq!(text(362_000), "6m 02s");
         assert_eq!(text(12_000_000), "3h 20m");
         assert_eq!(text(200_000_000), "2d 07h");
+    }
+
+    #[test]
+    fn failures_are_one_line() {
+        assert_eq!(failure_line(Some("::error"), "x\ny", 80), "\\u{3a}:error: x");
+        assert_eq!(failure_line(Some(" "), "boom", 80), "failure: boom");
+        assert_eq!(failure_line(None, "", 80), "failure");
     }
 
     #[test]

@@ -339,6 +339,7 @@ impl Suite {
         let printed = Arc::new(Mutex::new(Vec::new()));
         keep_tail(reader, &printed);
         state.pid = Some(child.id());
+        state.begin(job, order.names.len());
         state.order = Some(Job { job, session: state.session, ..order });
         self.supervisor.jobs.insert(job, state);
         self.hub.watch_child(child.id());

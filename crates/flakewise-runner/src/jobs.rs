@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{Outcome, Phase};
 use flakewise_protocol::{AgentPhase, Job, MeasuredMessage, ToAgent};
+use tracing::field;
 
 use crate::execution::{Execution, ProcessCost, Relocation, TestKey};
 use crate::state::Seen;
@@ -75,6 +76,8 @@ pub(crate) struct JobState {
     pub(crate) trouble: Option<String>,
     /// Set if it runs in a copy of the project.
     pub(crate) relocation: Option<Relocation>,
+    /// In logs, from its start to its end.
+    pub(crate) span: Option<tracing::Span>,
 }
 
 /// How a job's process ended.
@@ -86,6 +89,35 @@ pub(crate) struct JobEnd {
 }
 
 impl JobState {
+    /// Begins the span of a job that runs these tests.
+    pub(crate) fn begin(&mut self, job: u32, tests: usize) {
+        let (worker, session) = (self.worker.as_str(), self.session);
+        self.span = Some(tracing::debug_span!(
+            "job",
+            job,
+            worker,
+            session,
+            tests,
+            pid = field::Empty,
+            outcome = field::Empty,
+            trouble = field::Empty
+        ));
+    }
+
+    /// Adds how it went to the span, which ends with the job.
+    fn record(&self) {
+        let Some(span) = self.span.as_ref().filter(|span| !span.is_disabled()) else { return };
+        if let Some(pid) = self.pid {
+            span.record("pid", pid);
+        }
+        if let Some(last) = self.executions.last() {
+            span.record("outcome", last.outcome.name());
+        }
+        if let Some(trouble) = &self.trouble {
+            span.record("trouble", trouble.as_str());
+        }
+    }
+
     pub(crate) fn exited(
         &mut self,
         status: Option<ExitStatus>,
@@ -223,6 +255,7 @@ impl Suite {
     /// Forgets a job and its process.
     pub(crate) fn take_job(&mut self, job: u32) -> JobState {
         let state = self.supervisor.jobs.remove(&job).unwrap_or_default();
+        state.record();
         if let Some(place) = state.peer {
             self.supervisor.forget(place);
             self.perform();
@@ -273,7 +306,8 @@ impl Suite {
         let job = self.job_number();
         let number = u32::try_from(session).unwrap_or(u32::MAX);
         // Only processes of the suite stay when their tests are over.
-        let state = JobState { session: number, worker, in_suite: order.stay, ..JobState::default() };
+        let mut state = JobState { session: number, worker, in_suite: order.stay, ..JobState::default() };
+        state.begin(job, order.tests.len());
         self.supervisor.jobs.insert(job, state);
         if let Some(zygote) = self.supervisor.sessions[session].zygote {
             self.forks += 1;

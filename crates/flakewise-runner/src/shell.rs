@@ -46,7 +46,9 @@ pub fn run_line(line: &str, variables: &[(&str, OsString)], limit: Duration) -> 
     let stop = Arc::new(AtomicBool::new(false));
     let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
         .map(|signal| signal_hook::flag::register(signal, Arc::clone(&stop)));
-    let end = watched(line, variables, limit, &stop);
+    let span = tracing::info_span!("shell", line, end = tracing::field::Empty);
+    let end = span.in_scope(|| watched(line, variables, limit, &stop));
+    span.record("end", tracing::field::debug(end));
     for signal in signals.into_iter().flatten() {
         signal_hook::low_level::unregister(signal);
     }

@@ -144,6 +144,14 @@ impl Suite {
         let child =
             process.spawn().map_err(|source| RunnerError::Start { program: command.program(), source })?;
         let pid = child.id();
+        tracing::info!(
+            program = %command.program(),
+            arguments = ?command.arguments,
+            pid,
+            socket = %folder.socket().display(),
+            hash_seed,
+            "command started"
+        );
         hub.watch_child(pid);
         let supervisor = Supervisor::new(pid, options.test_timeout);
         Ok(Self {
@@ -225,6 +233,7 @@ impl Suite {
         self.await_zygotes(director)?;
         let state = &mut self.supervisor;
         let status = state.command_status.expect("the command has ended");
+        tracing::info!(%status, sessions = state.sessions.len(), "command ended");
         if state.sessions.is_empty() && state.run.collect_errors.is_empty() && state.peers.is_empty() {
             return Err(RunnerError::NoRunner { program: self.program.clone(), status });
         }
@@ -330,6 +339,18 @@ impl Suite {
         for (number, session) in (0_u32..).zip(&self.supervisor.sessions) {
             if session.ready.is_some() && !self.located.contains_key(&number) {
                 let path = path_in_repository(Path::new(session.root()));
+                let hello = &session.hello;
+                tracing::info!(
+                    session = number,
+                    runner = %hello.runner,
+                    version = %hello.runner_version,
+                    python = %hello.lang_version,
+                    executable = %hello.executable,
+                    root = %session.root(),
+                    tests = session.names.len(),
+                    forks = session.forks(),
+                    "session ready"
+                );
                 self.roots.extend(path.clone());
                 self.located.insert(number, path);
             }

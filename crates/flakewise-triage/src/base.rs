@@ -46,6 +46,7 @@ pub struct BaseTree {
 impl BaseTree {
     /// Checks the base out.
     pub fn create(change: &Change) -> Result<Self, ChangeError> {
+        let _span = tracing::info_span!("base tree", commit = %change.base).entered();
         let git = Git::at(&change.root).with(&SETTINGS);
         let common = path_line(&git.bytes(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?);
         sweep(&common);

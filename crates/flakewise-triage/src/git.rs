@@ -67,6 +67,8 @@ impl Git {
 
     /// Runs a command, whatever comes of it.
     pub(crate) fn output<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Output, ChangeError> {
+        let words = || arguments.iter().map(AsRef::as_ref).collect::<Vec<&OsStr>>();
+        let _span = tracing::debug_span!("git", arguments = ?words()).entered();
         self.command(arguments).output().map_err(|source| ChangeError::NoGit { source })
     }
 

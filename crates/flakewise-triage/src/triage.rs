@@ -178,10 +178,12 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     let began = Instant::now();
     let ladder = Ladder::new(context.settings, context.progress);
     let mut climb = Climb::new(suite, context, ladder);
+    let span = tracing::info_span!("suite").entered();
     while let Step::Waiting(session) = climb.suite.advance(&mut climb.ladder)? {
         climb.waiting(session)?;
     }
     let suite_run = climb.suite.finish(&mut climb.ladder)?;
+    drop(span);
     let suite_time = began.elapsed().saturating_sub(climb.held);
     climb.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
@@ -327,6 +329,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             if open.is_empty() || self.ladder.is_gate_closed() {
                 return Ok(());
             }
+            let _span = tracing::info_span!("reruns in forks", tests = open.len()).entered();
             for (place, test) in open.iter().enumerate() {
                 self.explored.insert(*test);
                 self.explore_one(*test, place, open.len())?;
@@ -447,6 +450,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             if open.is_empty() || self.ladder.is_gate_closed() {
                 return Ok(());
             }
+            let _span = tracing::info_span!("reruns in new processes", tests = open.len()).entered();
             self.observe_flaky(&open)?;
             for (place, test) in open.iter().enumerate() {
                 self.separated.insert(*test);
@@ -642,6 +646,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         open: &[TestKey],
         limit: Option<Instant>,
     ) -> Result<(), RunnerError> {
+        let _span = tracing::info_span!("reruns at the base", tests = open.len()).entered();
         let tree = match BaseTree::create(change) {
             Ok(tree) => tree,
             Err(error) => {
@@ -726,6 +731,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         if tests.is_empty() {
             return;
         }
+        let _span = tracing::info_span!("history of failures", tests = tests.len()).entered();
         (self.context.progress)(Progress::History);
         let asked: Vec<_> = tests.iter().map(|test| self.asked(*test)).collect();
         let run = self.run();

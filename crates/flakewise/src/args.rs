@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
     /// Show no progress
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+
+    /// Log to stderr what happens and how long it takes; twice for every process and git command
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 #[derive(Debug, Subcommand)]

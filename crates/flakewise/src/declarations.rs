@@ -21,6 +21,7 @@ pub(crate) struct Declarations {
 impl Declarations {
     /// Reads those of all files below a root.
     pub(crate) fn read(root: &Path, printer: &Printer) -> Self {
+        let _span = tracing::info_span!("index", root = %root.display()).entered();
         let spinner = printer.spinner("indexing");
         let cache = root.join(CACHE);
         let (index, IndexSummary { digest, .. }) = Index::build(root, Some(&cache));

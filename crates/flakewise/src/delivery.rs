@@ -76,6 +76,7 @@ impl Sender {
             Vec::new()
         });
         for path in waiting {
+            let _span = tracing::info_span!("send from spool", path = %path.display()).entered();
             let spooled = match self.spool.read(&path) {
                 Ok(spooled) => spooled,
                 Err(SpoolError::NotABatch { path, reason }) => {
@@ -152,6 +153,8 @@ impl Sender {
     }
 
     fn keep(&self, batch: &Batch, delivery: &mut Delivery) -> Result<(), ExpectedError> {
+        let folder = self.spool.folder().display();
+        let _span = tracing::info_span!("spool", %folder, reports = batch.reports.len()).entered();
         delivery.reports_spooled += batch.reports.len();
         self.spool.put(&self.project, batch)?;
         keep_out_of_git(self.spool.folder());

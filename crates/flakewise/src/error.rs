@@ -93,6 +93,8 @@ pub(crate) enum ExpectedError {
         #[source]
         source: std::io::Error,
     },
+    #[error("`{directive}` in `{}` is neither a level nor TARGET=LEVEL", crate::logging::VARIABLE)]
+    LogDirective { directive: String },
     #[error("failed to write the output")]
     Output(#[source] std::io::Error),
 }
@@ -131,6 +133,7 @@ impl ExpectedError {
             | Self::GraphFormat { .. }
             | Self::EmbeddingsUnused
             | Self::Embeddings { .. } => ExitCode::Report,
+            Self::LogDirective { .. } => ExitCode::Usage,
             Self::Output(_) => ExitCode::Bug,
         }
     }
@@ -163,6 +166,11 @@ impl ExpectedError {
             Self::NotInSource { .. } => Some(
                 "name it as your runner does, such as `tests/test_cart.py::test_total` or \
                  `org.acme.CartTest#adds`; `flakewise predict --all` lists all tests"
+                    .to_owned(),
+            ),
+            Self::LogDirective { .. } => Some(
+                "levels are `off`, `error`, `warn`, `info`, `debug` and `trace`, such as `debug` or \
+                 `flakewise_runner=debug,datafusion=info`"
                     .to_owned(),
             ),
             Self::EmbeddingsUnused => Some("add `--model paths`, or leave `--embeddings` out".to_owned()),

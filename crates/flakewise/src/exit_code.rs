@@ -8,7 +8,9 @@ pub(crate) enum ExitCode {
     Success = 0,
     /// A bug of ours.
     Bug = 1,
-    // 2 is a wrong command line, given by the argument parser.
+    /// A wrong command line, which the argument parser reports, or environment
+    /// variable.
+    Usage = 2,
     /// Tests are as flaky as the user does not want them.
     Rejected = 11,
     /// No report, no test of that name, or too little to learn from was found.

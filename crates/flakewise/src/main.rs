@@ -10,6 +10,7 @@ mod exit_code;
 mod find_reports;
 mod identity;
 mod interrupts;
+mod logging;
 mod own_folder;
 mod printer;
 mod repository;
@@ -22,8 +23,9 @@ use crate::printer::Printer;
 fn main() -> std::process::ExitCode {
     report_bugs();
     let arguments = Arguments::parse();
-    let printer = Printer::new(arguments.color, arguments.quiet);
-    match commands::run(arguments.command, &printer) {
+    // Progress bars would overwrite what is logged.
+    let printer = Printer::new(arguments.color, arguments.quiet || arguments.verbose > 0);
+    match logging::start(arguments.verbose).and_then(|()| commands::run(arguments.command, &printer)) {
         Ok(code) => code,
         Err(error) => {
             printer.error(&error);

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use clap::ColorChoice;
+use flakewise_model::Foreign;
 use flakewise_report::{ERROR, HINT, WARNING};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -36,28 +37,33 @@ impl Printer {
 
     /// Tells people something they must not miss.
     pub(crate) fn warning(&self, text: &str) {
-        self.line(&format!("{WARNING}warning:{WARNING:#} {text}"));
+        self.line(&format!("{WARNING}warning:{WARNING:#} "), text);
     }
 
     /// Gives advice.
     pub(crate) fn hint(&self, text: &str) {
-        self.line(&format!("{HINT}hint:{HINT:#} {text}"));
+        self.line(&format!("{HINT}hint:{HINT:#} "), text);
     }
 
     pub(crate) fn error(&self, error: &ExpectedError) {
-        self.line(&format!("{ERROR}error:{ERROR:#} {error}"));
+        self.line(&format!("{ERROR}error:{ERROR:#} "), &error.to_string());
         for cause in error.causes() {
-            self.line(&format!("  because: {}", cause.lines().next().unwrap_or_default()));
+            self.line("  because: ", cause.lines().next().unwrap_or_default());
         }
         if let Some(hint) = error.hint() {
             self.hint(&hint);
         }
     }
 
-    fn line(&self, text: &str) {
+    /// A label, and a text that may hold names from outside. Its further lines are
+    /// indented.
+    fn line(&self, label: &str, text: &str) {
         let mut out = anstream::AutoStream::new(std::io::stderr().lock(), self.choice);
-        // Nobody is left to tell if stderr is gone.
-        let _ = writeln!(out, "{text}");
+        let lines = std::iter::once(label).chain(std::iter::repeat("  ")).zip(text.split('\n'));
+        for (label, line) in lines {
+            // Nobody is left to tell if stderr is gone.
+            let _ = writeln!(out, "{label}{}", Foreign::new(line.trim()).line());
+        }
     }
 
     /// A progress bar that appears only in a terminal.

@@ -27,7 +27,8 @@ fn awkward() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z0-9_./ -]{0,12}",
         "[<>&\"'\\]\\[{}\\\\u:#;xX]{0,12}",
-        "[\\x00-\\x1f\\x7f-\\xa0\u{fffe}\u{ffff}\u{2028}a]{0,8}",
+        "[\\x00-\\x1f\\x7f-\\xa0\u{fffe}\u{ffff}\u{2028}\u{202e}\u{200b}a]{0,8}",
+        "(\n::error::|##\\[group\\]|##vso\\[a\\]|a){0,4}",
         any::<String>().prop_map(|text| text.chars().take(20).collect()),
     ]
 }
@@ -127,6 +128,14 @@ proptest! {
     fn attempts_survive_being_written_and_read(attempts in prop::collection::vec(attempt(), 0..12)) {
         let mut xml = Vec::new();
         write(&mut xml, &attempts).expect("writing to memory succeeds");
+        // In a log, nothing of it is a command or moves the cursor.
+        let text = String::from_utf8_lossy(&xml);
+        let acts = |character: char| {
+            (character.is_control() && character != '\n') || "\u{2028}\u{202e}\u{200b}".contains(character)
+        };
+        prop_assert!(!text.contains(acts));
+        prop_assert!(!text.contains("##[") && !text.contains("##vso["));
+        prop_assert!(text.lines().all(|line| line.trim_start().starts_with('<')));
         let (report, issues) = parse(&xml);
         prop_assert_eq!(issues, []);
         prop_assert!(report.complete);

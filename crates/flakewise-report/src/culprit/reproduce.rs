@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{CulpritAnswer, CulpritReport, PlainCommand, ReproduceReport, Way};
+use flakewise_model::{CulpritAnswer, CulpritReport, Foreign, PlainCommand, ReproduceReport, Way};
 use serde::Serialize;
 
 use super::json::{NameSummary, TallySummary};
@@ -10,7 +10,7 @@ use super::text::{alone, names, write_spent};
 use crate::json::{FORMAT, NoticeSummary, render};
 use crate::run::name_of;
 use crate::style::{BOLD, HINT, WARNING, notice_line, styled};
-use crate::words::{clean, duration, number, plural};
+use crate::words::{duration, number, plural};
 
 const INDENT: &str = "       ";
 
@@ -80,12 +80,12 @@ fn how_often(way: &Way) -> String {
 
 /// The command to type.
 fn command(search: &CulpritReport, way: &Way) -> String {
-    clean(&seeded(search, way).line(names(search, &way.before)))
+    Foreign::new(&seeded(search, way).line(names(search, &way.before))).line()
 }
 
 /// The command again and again until it fails.
 fn looped(search: &CulpritReport, way: &Way, repeats: u32) -> String {
-    clean(&seeded(search, way).repeated(names(search, &way.before), repeats))
+    Foreign::new(&seeded(search, way).repeated(names(search, &way.before), repeats)).line()
 }
 
 fn seeded(search: &CulpritReport, way: &Way) -> PlainCommand {

@@ -1,8 +1,6 @@
 //! What tests share, in words, and what to do about it in pytest's terms.
 
-use flakewise_model::{CulpritAnswer, CulpritReport, SharedState, StateKind};
-
-use crate::words::{clean, cut};
+use flakewise_model::{CulpritAnswer, CulpritReport, Foreign, SharedState, StateKind};
 
 /// Values are shown so long at most.
 const VALUE: usize = 80;
@@ -14,7 +12,7 @@ pub(super) fn sentence(report: &CulpritReport, state: &SharedState) -> String {
     let left = left(state);
     match (&state.read_at, state.is_read) {
         (Some((file, line)), _) => {
-            format!("`{culprit}` {left}; `{victim}` reads it at {}:{line}", clean(file))
+            format!("`{culprit}` {left}; `{victim}` reads it at {}:{line}", Foreign::new(file).line())
         }
         (None, true) => format!("`{culprit}` {left}; `{victim}` reads it"),
         (None, false) => format!("`{culprit}` {left}"),
@@ -39,7 +37,11 @@ pub(super) fn remedy(report: &CulpritReport, state: &SharedState) -> String {
 fn names(report: &CulpritReport, state: &SharedState) -> (String, String) {
     let (culprit, victim) = (state.left_by.name.as_str(), report.test.name.as_str());
     let (short, other) = (last(culprit), last(victim));
-    if short == other { (clean(culprit), clean(victim)) } else { (clean(short), clean(other)) }
+    if short == other {
+        (Foreign::new(culprit).line(), Foreign::new(victim).line())
+    } else {
+        (Foreign::new(short).line(), Foreign::new(other).line())
+    }
 }
 
 fn last(name: &str) -> &str {
@@ -49,7 +51,7 @@ fn last(name: &str) -> &str {
 }
 
 fn shown(text: &str) -> String {
-    cut(clean(text), VALUE)
+    Foreign::new(text).cut(VALUE)
 }
 
 /// What a test leaves, after its name.
@@ -85,7 +87,7 @@ fn left(state: &SharedState) -> String {
 
 /// The part of a key after its kind.
 fn subject(key: &str) -> String {
-    clean(key.split_once(':').map_or(key, |(_, rest)| rest))
+    Foreign::new(key.split_once(':').map_or(key, |(_, rest)| rest)).line()
 }
 
 /// How a change is made in a way that ends with the test.

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, NamedTest, Tally};
+use flakewise_model::{Culprit, CulpritAnswer, CulpritReport, Foreign, NamedTest, Tally};
 
 use super::shared::{remedy, sentence};
 use crate::run::name_of;
 use crate::style::{BOLD, GOOD, HINT, WARNING, notice_line, styled};
-use crate::words::{clean, count, duration, number, plural, sureness};
+use crate::words::{count, duration, number, plural, sureness};
 
 /// Culprits told in full; what follows has a line each.
 const FULL: usize = 3;
@@ -176,7 +176,7 @@ pub(super) fn reproduce(report: &CulpritReport, culprit: &Culprit) -> String {
 
 /// A plain command that runs some tests and then the one that was asked about.
 pub(super) fn plain(report: &CulpritReport, before: &[NamedTest]) -> String {
-    clean(&report.plain.line(names(report, before)))
+    Foreign::new(&report.plain.line(names(report, before))).line()
 }
 
 /// What the runner takes for some tests and the one that was asked about.

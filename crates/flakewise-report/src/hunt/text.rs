@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use flakewise_model::{
-    Decision, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Order, Probability, Surroundings, Tally,
-    highest_rate, shell_word,
+    Decision, Foreign, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Order, Probability, Surroundings,
+    Tally, highest_rate, shell_word,
 };
 
-use crate::run::{name_of, what};
+use crate::run::name_of;
 use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, notice_line, styled};
-use crate::words::{clean, count, duration, number, plural, sureness, test_name, times};
+use crate::words::{count, duration, failure_line, number, plural, sureness, test_name, times};
 
 /// Tests told in full; what follows has a line each.
 const FULL: usize = 30;
@@ -99,13 +99,15 @@ fn write_found(out: &mut String, report: &HuntReport, found: &FoundTest) -> std:
     writeln!(out, "\n{}", title(found))?;
     if let Some(failure) = &found.failure {
         let place = found.place.as_ref();
-        let place = place.map_or_else(String::new, |(file, line)| format!(" ({}:{line})", clean(file)));
-        writeln!(out, "{INDENT}{}{place}", what(failure.kind.as_deref(), &failure.message, WIDTH))?;
+        let place =
+            place.map_or_else(String::new, |(file, line)| format!(" ({}:{line})", Foreign::new(file).line()));
+        writeln!(out, "{INDENT}{}{place}", failure_line(failure.kind.as_deref(), &failure.message, WIDTH))?;
     }
     writeln!(out, "{INDENT}{}", how(found))?;
     if matches!(found.kind, FoundKind::FailsAlone | FoundKind::PassesAlone) {
-        let command: Vec<String> = report.command.iter().map(|word| shell_word(&clean(word))).collect();
-        let name = shell_word(&clean(&found.name));
+        let command: Vec<String> =
+            report.command.iter().map(|word| shell_word(&Foreign::new(word).line())).collect();
+        let name = shell_word(&Foreign::new(&found.name).line());
         writeln!(out, "{INDENT}{} flakewise culprit {name} -- {}", styled(HINT, "next:"), command.join(" "))?;
     }
     Ok(())

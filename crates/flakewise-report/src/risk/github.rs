@@ -2,7 +2,7 @@
 
 use super::report::{Risk, RiskReport};
 use super::words;
-use crate::words::{clean, plural, test_name};
+use crate::words::{plural, test_name};
 use crate::workflow::{LIMIT, command};
 
 /// Reasons per annotation.
@@ -19,14 +19,18 @@ pub fn risk_github(report: &RiskReport) -> String {
     let hidden = shown.len().saturating_sub(LIMIT) as u64;
     if hidden > 0 {
         let more = plural(hidden, "more test is likely flaky", "more tests are likely flaky");
-        out.push_str(&command("notice", &[], &format!("{more}; GitHub shows {LIMIT} annotations of a kind")));
+        out.push_str(&command(
+            "notice",
+            &[],
+            &[format!("{more}; GitHub shows {LIMIT} annotations of a kind")],
+        ));
     }
     out
 }
 
 fn annotation(level: &str, risk: &Risk) -> String {
     let properties = [
-        ("file", clean(&risk.path)),
+        ("file", risk.path.clone()),
         ("line", risk.line.max(1).to_string()),
         ("endLine", risk.end_line.max(risk.line).max(1).to_string()),
         ("title", format!("{} risk of being flaky: {}", risk.risk, words::name(&test_name(&risk.test)))),
@@ -38,5 +42,5 @@ fn annotation(level: &str, risk: &Risk) -> String {
     }
     lines.extend(risk.reasons.iter().take(REASONS).map(|reason| format!("- {}", words::reason(reason))));
     lines.push(format!("next: {}", words::advice(risk.category.map(|guess| guess.category))));
-    command(level, &properties, &lines.join("\n"))
+    command(level, &properties, &lines)
 }

@@ -2,10 +2,12 @@
 
 use std::fmt::Write as _;
 
+use flakewise_model::Foreign;
+
 use super::report::{ModelOrigin, Risk, RiskReport};
 use super::words;
 use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, styled};
-use crate::words::{clean, count, number, plural, test_name};
+use crate::words::{count, number, plural, test_name};
 
 /// Risks in full; what follows has a line each.
 const BLOCKS: usize = 20;
@@ -62,7 +64,7 @@ fn write_report(out: &mut String, report: &RiskReport) -> std::fmt::Result {
 
 fn write_risk(out: &mut String, risk: &Risk) -> std::fmt::Result {
     writeln!(out, "{}", title(risk))?;
-    let place = format!("{}:{}", clean(&risk.path), risk.line);
+    let place = format!("{}:{}", Foreign::new(&risk.path).line(), risk.line);
     match risk.category {
         Some(guess) => {
             let kind = guess.category.name();

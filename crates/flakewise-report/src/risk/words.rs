@@ -1,10 +1,10 @@
 //! Risks in words, for all formats.
 
-use flakewise_model::Probability;
+use flakewise_model::{Foreign, Probability};
 use flakewise_predict::{Category, Expectation, Familiarity, ModelCard};
 
 use super::report::{ModelOrigin, RiskReason, RiskReport, RiskScope, Threshold};
-use crate::words::{clean, count, cut, number, plural, short_commit};
+use crate::words::{count, number, plural, short_commit};
 
 /// Shared lines that are told one by one.
 const LINES: usize = 6;
@@ -50,7 +50,7 @@ const STEP: usize = 40;
 /// path `0` → `port` → … → `answer` → `assertEquals`. Not every edge is a flow of
 /// data: a sleep only precedes its assertion, so no verb is used.
 fn path(steps: &[String]) -> String {
-    let shown = |step: &String| format!("`{}`", cut(clean(step), STEP));
+    let shown = |step: &String| format!("`{}`", Foreign::new(step).cut(STEP));
     let texts: Vec<String> = match steps {
         [first, second, .., before, last] if steps.len() > STEPS => {
             vec![shown(first), shown(second), "…".to_owned(), shown(before), shown(last)]
@@ -90,7 +90,7 @@ fn line_list(lines: &[u32]) -> String {
 
 /// Text that is not ours, in one line of bearable length.
 pub(super) fn name(text: &str) -> String {
-    cut(clean(text), NAME)
+    Foreign::new(text).cut(NAME)
 }
 
 /// What a kind of flakiness is.

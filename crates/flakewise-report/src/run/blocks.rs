@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use flakewise_model::{Blame, FailureVerdict, OpenQuestion, Proof, RunReport, TestFailure};
 
 use super::words;
+use crate::words::failure_line;
 
 /// Failures of one incident with one verdict, or one failure alone.
 pub(super) struct Block<'a> {
@@ -69,9 +70,9 @@ impl<'a> Block<'a> {
             let own = failure.first().and_then(|attempt| attempt.failure.as_deref());
             let incident = report.incidents.get(incident);
             let text = match (own, incident) {
-                (Some(own), _) => words::what(own.kind.as_deref(), &own.message, width),
-                (None, Some(incident)) => words::what(incident.kind.as_deref(), &incident.message, width),
-                (None, None) => words::what(None, "", width),
+                (Some(own), _) => failure_line(own.kind.as_deref(), &own.message, width),
+                (None, Some(incident)) => failure_line(incident.kind.as_deref(), &incident.message, width),
+                (None, None) => failure_line(None, "", width),
             };
             (count, text)
         };

@@ -4,7 +4,7 @@ use flakewise_model::RunReport;
 
 use super::blocks::{Block, blocks};
 use super::words;
-use crate::words::{clean, count, number, plural};
+use crate::words::{count, number, plural};
 use crate::workflow::{LIMIT, command};
 
 const NAMES: usize = 10;
@@ -25,7 +25,11 @@ pub fn run_github(report: &RunReport) -> String {
     let hidden: usize = hidden.map(|block| block.members.len()).sum();
     if hidden > 0 {
         let more = plural(hidden as u64, "more test failed", "more tests failed");
-        out.push_str(&command("notice", &[], &format!("{more}; GitHub shows {LIMIT} annotations of a kind")));
+        out.push_str(&command(
+            "notice",
+            &[],
+            &[format!("{more}; GitHub shows {LIMIT} annotations of a kind")],
+        ));
     }
     out
 }
@@ -52,8 +56,8 @@ fn annotation(level: &str, report: &RunReport, block: &Block<'_>) -> String {
     lines.extend(block.refusal().map(|refusal| format!("not tolerated: {refusal}")));
     lines.push(format!("next: {}", block.next(report)));
     let tried = words::tried(&speaker.reproduce);
-    lines.push(format!("reproduce{tried}: {}", clean(&speaker.reproduce.command)));
-    command(level, &properties, &lines.join("\n"))
+    lines.push(format!("reproduce{tried}: {}", speaker.reproduce.command));
+    command(level, &properties, &lines)
 }
 
 fn lost(report: &RunReport) -> Option<String> {
@@ -71,7 +75,7 @@ fn missing(missing: &[String], (one, many): (&str, &str)) -> Option<String> {
     let title = plural(missing.len() as u64, one, many);
     let mut lines = vec!["A run that lost tests is never green".to_owned()];
     lines.extend(names(missing.iter().map(|name| words::test(name))));
-    Some(command("error", &[("title", title)], &lines.join("\n")))
+    Some(command("error", &[("title", title)], &lines))
 }
 
 fn names(names: impl ExactSizeIterator<Item = String>) -> Vec<String> {

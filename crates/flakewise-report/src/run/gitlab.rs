@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::words;
 use crate::json::render;
+use crate::words::failure_line;
 
 const WIDTH: usize = 200;
 
@@ -45,7 +46,7 @@ impl<'a> From<&'a TestFailure> for Issue<'a> {
                 "{}: {}: {}",
                 words::conclusion(&failure.verdict),
                 words::name(failure),
-                words::what(kind, message, WIDTH)
+                failure_line(kind, message, WIDTH)
             ),
             check_name: format!("flakewise/{}", check(&failure.verdict)),
             fingerprint: failure.id.as_str(),

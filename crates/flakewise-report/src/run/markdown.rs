@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use flakewise_model::{Notice, RunReport, TestFailure};
+use flakewise_model::{Foreign, Notice, RunReport, TestFailure};
 
 use super::blocks::{Block, blocks};
 use super::words;
-use crate::words::{clean, count, cut, number, plural};
+use crate::words::{count, number, plural};
 
 /// GitHub refuses a summary of more than 1 MiB, of which others may want some.
 const LIMIT: usize = 900_000;
@@ -119,7 +119,7 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
         out.push_str(&format!("Not tolerated: {}\n\n", prose(refusal)));
     }
     out.push_str(&format!("Next: {}\n\n", prose(&block.next(report))));
-    let command = clean(&speaker.reproduce.command);
+    let command = Foreign::new(&speaker.reproduce.command).line();
     if command.chars().nth(COMMAND).is_none() {
         out.push_str(&format!("Reproduce{}: {}\n\n", words::tried(&speaker.reproduce), code(&command)));
     }
@@ -149,7 +149,7 @@ fn write_notices(out: &mut String, report: &RunReport) -> std::fmt::Result {
 }
 
 fn notice_text(notice: &Notice) -> String {
-    prose(&cut(clean(&notice.text), 2 * WIDTH))
+    prose(&Foreign::new(&notice.text).cut(2 * WIDTH))
 }
 
 fn capital(text: &str) -> String {
@@ -178,6 +178,7 @@ pub(crate) fn code(text: &str) -> String {
 /// Text without any markup, on one line. Outside of code, what would call
 /// people or refer to issues is taken apart by a space without width.
 pub(crate) fn plain(text: &str, apart: bool) -> String {
+    let text = Foreign::new(text).line();
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut before = None;
     let mut rest = text.chars();
@@ -193,17 +194,15 @@ pub(crate) fn plain(text: &str, apart: bool) -> String {
             // `https://…` and `www.…` become links by themselves.
             ':' => after == Some('/'),
             '.' => before.is_some_and(|before| before.eq_ignore_ascii_case(&'w')),
-            _ => character.is_control(),
+            _ => false,
         };
-        if encode && !character.is_control() {
+        if encode {
             let _ = write!(out, "&#{};", u32::from(character));
-        } else if encode {
-            out.push(' ');
         } else {
             out.push(character);
         }
         if apart && matches!(character, '@' | '#' | '!' | '&' | '~' | '$' | '%') && inside(after) {
-            out.push('\u{200b}');
+            out.push_str("&#8203;");
         }
         before = Some(character);
     }
@@ -232,6 +231,6 @@ mod tests {
     fn literals_become_code() {
         assert_eq!(prose("run with `--base REF` again"), "run with <code>--base REF</code> again");
         assert_eq!(prose("odd ` <b>"), "odd &#96; &#60;b&#62;");
-        assert_eq!(prose("ask @all about #12"), "ask &#64;\u{200b}all about &#35;\u{200b}12");
+        assert_eq!(prose("ask @all about #12"), "ask &#64;&#8203;all about &#35;&#8203;12");
     }
 }

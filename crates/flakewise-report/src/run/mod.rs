@@ -13,4 +13,4 @@ pub use gitlab::run_gitlab;
 pub use json::{evidence_json, run_json};
 pub use markdown::run_markdown;
 pub use text::run_text;
-pub(crate) use words::{test as name_of, what};
+pub(crate) use words::test as name_of;

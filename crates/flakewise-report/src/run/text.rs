@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use flakewise_model::{Blame, FailureVerdict, RunReport};
+use flakewise_model::{Blame, FailureVerdict, Foreign, RunReport};
 
 use super::blocks::{Block, blocks};
 use super::words;
 use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, notice_line, styled};
-use crate::words::{clean, count, number, plural};
+use crate::words::{count, number, plural};
 
 /// Blocks in full; what follows has a line each.
 const BLOCKS: usize = 20;
@@ -102,7 +102,7 @@ fn write_block(out: &mut String, report: &RunReport, block: &Block<'_>) -> std::
     }
     writeln!(out, "{INDENT}{} {}", styled(HINT, "next:"), block.next(report))?;
     let label = format!("reproduce{}:", words::tried(&speaker.reproduce));
-    writeln!(out, "{INDENT}{} {}", styled(HINT, label), clean(&speaker.reproduce.command))
+    writeln!(out, "{INDENT}{} {}", styled(HINT, label), Foreign::new(&speaker.reproduce.command).line())
 }
 
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.

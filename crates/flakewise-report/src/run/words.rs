@@ -4,11 +4,11 @@
 //! form with a better way to set off a literal can find them again.
 
 use flakewise_model::{
-    Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, OpenQuestion, Outcome, Phase,
+    Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, Foreign, OpenQuestion, Outcome, Phase,
     Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile, shell_word,
 };
 
-use crate::words::{clean, count, cut, duration, failure_line, number, plural, short_commit, times};
+use crate::words::{count, duration, number, plural, short_commit, times};
 
 /// Changed files named per reason.
 const FILES: usize = 3;
@@ -222,7 +222,10 @@ fn culprit(failure: &TestFailure, report: &RunReport) -> String {
         [shell_word(&failure.name), "--".to_owned()].into_iter().chain(words).collect();
     let command = format!("flakewise culprit {}", command.join(" "));
     // A command that is cut or cleaned is not the command any more.
-    if command == clean(&command) && !command.contains('`') && command.chars().nth(NAME).is_none() {
+    if command == Foreign::new(&command).line()
+        && !command.contains('`')
+        && command.chars().nth(NAME).is_none()
+    {
         literal(&command)
     } else {
         "`flakewise culprit TEST -- COMMAND`".to_owned()
@@ -574,29 +577,17 @@ pub(super) fn name(failure: &TestFailure) -> String {
 
 /// A test by the name its runner has for it.
 pub(crate) fn test(name: &str) -> String {
-    cut(clean(name), NAME)
-}
-
-/// What went wrong in a failure, in one line that begins with a word.
-pub(crate) fn what(kind: Option<&str>, message: &str, width: usize) -> String {
-    let kind = kind.map(str::trim).filter(|kind| !kind.is_empty());
-    let line = cut(clean(&failure_line(kind, message, width)), 2 * width);
-    // In a log, a line of odd beginnings may be a command to the CI system.
-    if line.starts_with(|first: char| first.is_alphanumeric() || first == '_') {
-        line
-    } else {
-        format!("failure: {line}")
-    }
+    Foreign::new(name).cut(NAME)
 }
 
 /// Where a test failed.
 pub(super) fn place(failure: &TestFailure) -> Option<String> {
-    failure.place.as_ref().map(|(file, line)| format!("{}:{line}", cut(clean(file), NAME)))
+    failure.place.as_ref().map(|(file, line)| format!("{}:{line}", Foreign::new(file).cut(NAME)))
 }
 
 /// Text of others inside a sentence of ours.
 pub(super) fn foreign(text: &str) -> String {
-    cut(clean(text.trim()), NAME)
+    Foreign::new(text.trim()).cut(NAME)
 }
 
 fn commit_literal(commit: &str) -> String {
@@ -604,7 +595,7 @@ fn commit_literal(commit: &str) -> String {
 }
 
 fn literal(text: &str) -> String {
-    format!("`{}`", cut(clean(text), NAME).replace('`', "'"))
+    format!("`{}`", Foreign::new(text).cut(NAME).replace('`', "'"))
 }
 
 #[cfg(test)]
@@ -627,13 +618,6 @@ mod tests {
         let untouched = |changed| reason(&Proof::UntouchedByChange { changed, dependencies: 41 });
         assert_eq!(untouched(3), "depends on 41 files, on none of the 3 that changed");
         assert_eq!(untouched(1), "depends on 41 files, not on the one that changed");
-    }
-
-    #[test]
-    fn no_line_begins_like_a_command() {
-        assert_eq!(what(Some("::error"), "x", 80), "failure: ::error: x");
-        assert_eq!(what(Some(""), "::add-mask::x", 80), "failure: ::add-mask::x");
-        assert_eq!(what(None, "", 80), "failure");
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flakewise_model::Touch;
-use flakewise_report::number;
+use flakewise_model::{Foreign, Touch};
+use flakewise_report::{json_document, number};
 use flakewise_runner::{NothingAgain, RunnerCommand, Suite, SuiteOptions};
 use flakewise_triage::{Change, Meeting, Progress};
 
@@ -31,7 +31,7 @@ pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Resu
     suite.run(&mut NothingAgain)?;
     let found = flakewise_triage::meetings(&mut suite, &change, &|progress| {
         if let Progress::Separate { name, place, of, .. } = progress {
-            bar.set_message(format!("{}/{of} {name}", place + 1));
+            bar.set_message(format!("{}/{of} {}", place + 1, Foreign::new(name).line()));
         }
     })?;
     drop(suite);
@@ -39,7 +39,7 @@ pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Resu
     let tests: Vec<_> = found.iter().map(|(name, meeting)| described(name, meeting)).collect();
     let files: Vec<_> = change.files.iter().map(|file| file.path.as_str()).collect();
     let report = serde_json::json!({ "base": change.base, "changed": files, "tests": tests });
-    printer.data(&format!("{report:#}\n"))?;
+    printer.data(&json_document(&report))?;
     Ok(ExitCode::Success)
 }
 
@@ -107,6 +107,6 @@ pub(crate) fn pairs(arguments: &PairsArguments, printer: &Printer) -> Result<Exi
         "forks": found.forks,
         "seconds": found.duration.as_secs_f64(),
     });
-    printer.data(&format!("{report}\n"))?;
+    printer.data(&json_document(&report))?;
     Ok(ExitCode::Success)
 }

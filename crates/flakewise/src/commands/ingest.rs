@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use flakewise_junit::{Issue, IssueLevel, Limits};
-use flakewise_model::{Batch, Outcome, ReportBatch, ReportId, Run, RunId, Timestamp};
-use flakewise_report::count;
+use flakewise_model::{Batch, Foreign, Outcome, ReportBatch, ReportId, Run, RunId, Timestamp};
+use flakewise_report::{count, json_document};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
     bar.finish_and_clear();
     printer.data(&match arguments.format {
         SummaryFormat::Text => summary.text(&sender),
-        SummaryFormat::Json => summary.json(),
+        SummaryFormat::Json => json_document(&summary),
     })?;
     finish(arguments, &context, &summary, printer)
 }
@@ -320,12 +320,13 @@ impl Summary {
         if !outcomes.is_empty() {
             text.push_str(&format!(": {}", outcomes.join(", ")));
         }
-        text.push_str(&format!("\nrun {}", self.run));
+        text.push_str(&format!("\nrun {}", Foreign::new(&self.run).line()));
         if let Some(commit) = &self.commit {
-            text.push_str(&format!(", commit {}", commit.get(..9).unwrap_or(commit)));
+            let short = commit.get(..9).unwrap_or(commit);
+            text.push_str(&format!(", commit {}", Foreign::new(short).line()));
         }
         if let Some(branch) = &self.branch {
-            text.push_str(&format!(", branch {branch}"));
+            text.push_str(&format!(", branch {}", Foreign::new(branch).line()));
         }
         let mut did = Vec::new();
         if self.reports_added > 0 || self.store_trouble.is_none() {
@@ -343,13 +344,8 @@ impl Summary {
         if self.reports_spooled > 0 {
             did.push(format!("{} kept for later", flakewise_report::number(self.reports_spooled as u64)));
         }
-        text.push_str(&format!("\n{}: {} (project {})\n", sender.store, did.join(", "), sender.project));
-        text
-    }
-
-    fn json(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("a summary has string keys");
-        text.push('\n');
+        let (store, project) = (Foreign::new(&sender.store).line(), Foreign::new(&sender.project).line());
+        text.push_str(&format!("\n{store}: {} (project {project})\n", did.join(", ")));
         text
     }
 }

@@ -33,6 +33,20 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
     {
         return Ok(code);
     }
+    let span = tracing::info_span!(
+        "flakewise",
+        version = env!("CARGO_PKG_VERSION"),
+        arguments = ?crate::logging::arguments(),
+        exit = tracing::field::Empty
+    )
+    .entered();
+    let code = dispatch(command, printer);
+    span.record("exit", code.as_ref().map_or_else(|error| error.exit_code() as u8, |code| *code));
+    code.map(Into::into)
+}
+
+/// The exit code of one command.
+fn dispatch(command: Command, printer: &Printer) -> Result<u8, ExpectedError> {
     let code: Result<ExitCode, ExpectedError> = match command {
         Command::Run(arguments) => return run::run(&arguments, printer),
         Command::Hunt(arguments) => hunt::hunt(&arguments, printer),
@@ -56,7 +70,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         #[cfg(not(feature = "history"))]
         _ => Err(ExpectedError::NoEngine),
     };
-    code.map(Into::into)
+    code.map(|code| code as u8)
 }
 
 /// How many processes of tests run side by side: as many as asked for, or as

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict};
+use flakewise_model::{
+    Attempt, Batch, Foreign, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict,
+};
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
 use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
@@ -31,10 +33,7 @@ const BASE_TIME: Duration = Duration::from_secs(30);
 /// The share of failing tests from which nothing is run again.
 const MAX_FAILURE_RATIO: f64 = 0.01;
 
-pub(crate) fn run(
-    arguments: &RunArguments,
-    printer: &Printer,
-) -> Result<std::process::ExitCode, ExpectedError> {
+pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, ExpectedError> {
     let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
     let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
@@ -76,9 +75,14 @@ pub(crate) fn run(
     let trying = |name: &str| {
         let mut bar = bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
-        bar.set_message(format!("checking that the printed command reproduces {name}"));
+        bar.set_message(format!(
+            "checking that the printed command reproduces {}",
+            Foreign::new(name).line()
+        ));
     };
+    let reproducing = tracing::info_span!("reproduce commands").entered();
     try_lines(&mut triaged.report, &triaged.trials, arguments.reproduce_budget, &trying);
+    drop(reproducing);
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();
     }
@@ -117,9 +121,9 @@ pub(crate) fn run(
     }
     written.into_iter().collect::<Result<(), _>>()?;
     if let Some(code) = interrupts.exit_code() {
-        return Ok(code.into());
+        return Ok(code as u8);
     }
-    Ok(std::process::ExitCode::from(triaged.report.exit.code))
+    Ok(triaged.report.exit.code)
 }
 
 fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
@@ -155,6 +159,7 @@ pub(super) fn hash_seed(seed: u64) -> u32 {
 fn discover_change(
     arguments: &RunArguments,
 ) -> Result<(Option<Change>, Option<flakewise_triage::ChangeError>), ExpectedError> {
+    let _span = tracing::info_span!("change").entered();
     let option = match arguments {
         RunArguments { base: Some(_), .. } => Some("--base"),
         RunArguments { verify_base: true, .. } => Some("--verify-base"),
@@ -186,7 +191,7 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, pri
                 Phase::Base => "at the base",
                 _ => "in a new process",
             };
-            bar.set_message(format!("{}/{of} alone {how}: {name}", place + 1));
+            bar.set_message(format!("{}/{of} alone {how}: {}", place + 1, Foreign::new(name).line()));
         }
         Progress::History => {
             if let Some(bar) = bar.as_ref() {

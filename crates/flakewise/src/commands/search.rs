@@ -144,6 +144,7 @@ fn failing_orders(_: &SearchArguments, _: &TestId, _: &Printer) -> Vec<Vec<TestI
 }
 
 fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: CulpritProgress, printer: &Printer) {
+    tracing::debug!(?progress, "search");
     let mut bar = bar.borrow_mut();
     let bar = bar.get_or_insert_with(|| printer.spinner("searching"));
     bar.set_message(match progress {

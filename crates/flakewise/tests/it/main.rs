@@ -10,8 +10,10 @@ mod green;
 mod help;
 #[cfg(feature = "history")]
 mod history;
+mod hostile;
 mod hunt;
 mod ingest;
+mod logging;
 #[cfg(feature = "history")]
 mod monorepo;
 mod predict;

@@ -159,6 +159,7 @@ struct Oracle<'a> {
 impl Oracle<'_> {
     /// Judges files, in their order, on all cores.
     fn judge_all(&self, files: &[AskedFile], printer: &Printer) -> Vec<JudgedFile> {
+        let _span = tracing::info_span!("predict", files = files.len()).entered();
         let started = Instant::now();
         let mut bar = None;
         let indexed = self.around.map(|around| &around.digest);

@@ -8,6 +8,7 @@ mod past;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use flakewise_model::Foreign;
 use flakewise_predict::{Embeddings, Example, FeatureGroups, Model, ModelError, ModelKind, TrainOptions};
 use flakewise_report::{card_text, count};
 use flakewise_source::{SourceTest, read_tree};
@@ -62,14 +63,16 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
         seed: arguments.seed,
         ..TrainOptions::default()
     };
+    let span = tracing::info_span!("train", examples = examples.len()).entered();
     let model = Model::train(&examples, &options)
         .map_err(|source| ExpectedError::Train { source, fewest: FEWEST })?;
+    drop(span);
     spinner.finish_and_clear();
     let out = arguments.out.clone().unwrap_or_else(|| root.join(MODEL));
     write_whole(&out, &model.to_bytes())?;
     printer.data(&card_text(model.card()))?;
     let shown = out.strip_prefix(&root).unwrap_or(&out);
-    printer.data(&format!("written to `{}`\n", shown.display()))?;
+    printer.data(&format!("written to `{}`\n", Foreign::new(&shown.to_string_lossy()).line()))?;
     match &arguments.out {
         None => printer.hint("`flakewise predict` uses it from now on"),
         Some(out) => printer.hint(&format!("use it with `flakewise predict --model {}`", out.display())),
