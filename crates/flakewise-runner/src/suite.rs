@@ -242,6 +242,7 @@ impl Suite {
         // What a process did not reach because it died.
         self.run_rest(director, |_| true)?;
         let state = &mut self.supervisor;
+        state.tell_dropped();
         state.run.sessions = state.sessions.iter().map(|session| session.end.clone()).collect();
         Ok(state.run.clone())
     }
