@@ -16,7 +16,7 @@ import pytest
 from _pytest.doctest import DoctestItem
 from _pytest.junitxml import xml_key
 
-from . import chance, wire
+from . import chance, errors, wire
 
 _clock, _sleep, _now = time.perf_counter_ns, time.sleep, time.time_ns
 _fork, _getpid, _setsid, _setpgid = os.fork, os.getpid, os.setsid, os.setpgid
@@ -826,6 +826,7 @@ class Zygote:
         self.suite_group = os.getpgrp()
 
     def serve(self):
+        errors.clear()
         self.connection.if_gone = None
         _setsid()
         capture = self.agent.config.pluginmanager.getplugin("capturemanager")
@@ -905,6 +906,7 @@ class Zygote:
         self.connection.send({"t": "forked", "job": job["job"], "pid": child})
 
     def become_child(self, job):
+        errors.clear()
         _setpgid(0, 0)
         chance.restore(self.seeded)
         signal.set_wakeup_fd(-1)

@@ -9,9 +9,10 @@ use tempfile::TempDir;
 use crate::{RunnerError, guard};
 
 /// The pytest agent's files.
-const PYTEST: [(&str, &str); 14] = [
+const PYTEST: [(&str, &str); 15] = [
     ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
     ("chance.py", include_str!("../../../agents/pytest/flakewise_agent/chance.py")),
+    ("errors.py", include_str!("../../../agents/pytest/flakewise_agent/errors.py")),
     ("files.py", include_str!("../../../agents/pytest/flakewise_agent/files.py")),
     ("heap.py", include_str!("../../../agents/pytest/flakewise_agent/heap.py")),
     ("loader.py", include_str!("../../../agents/pytest/flakewise_agent/loader.py")),

@@ -247,6 +247,11 @@ impl Suite {
         Ok(state.run.clone())
     }
 
+    /// What to tell people of errors inside of the agents, if there were any.
+    pub fn internal_errors(&self) -> Option<String> {
+        self.supervisor.internal_errors()
+    }
+
     /// What is known of how the suite went so far.
     pub fn so_far(&self) -> &SuiteRun {
         &self.supervisor.run

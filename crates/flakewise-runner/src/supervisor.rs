@@ -4,7 +4,7 @@
 //! time, and what is to be done about them goes out as [`Effect`]s. So every
 //! decision is tested with an agent that is only a list of messages.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -38,6 +38,8 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 const MOST_TEXTS: usize = 1000;
 /// How much of such a text is kept, in bytes.
 const TEXT_LIMIT: usize = 4096;
+/// How much is shown of an internal error, in bytes.
+const ERROR_LIMIT: usize = 200;
 /// How many tests a session may announce.
 const MOST_TESTS: usize = 10_000_000;
 /// How many tests may be announced that were not named.
@@ -62,6 +64,10 @@ const MOST_MORE_RESULTS: usize = 1000;
 const MOST_HELD: usize = 128;
 /// How many connections of one process wait for the end of those before them.
 const MOST_NEXT: usize = 8;
+/// How many different internal errors of agents are named.
+const MOST_INTERNAL: usize = 3;
+/// How many sites of internal errors are told apart.
+const MOST_SITES: usize = 1000;
 
 /// When something happened.
 #[derive(Clone, Copy, Debug)]
@@ -204,6 +210,7 @@ pub(crate) struct Supervisor {
     fact_bytes: usize,
     /// How many notices and collection errors were dropped.
     dropped: Dropped,
+    internal: InternalErrors,
 }
 
 /// What was not kept because there was too much of it.
@@ -211,6 +218,45 @@ pub(crate) struct Supervisor {
 struct Dropped {
     notices: u64,
     collect_errors: u64,
+}
+
+/// Exceptions inside of agents that these survived.
+#[derive(Debug, Default)]
+struct InternalErrors {
+    count: u64,
+    sites: BTreeSet<String>,
+    /// The first of them, in words.
+    first: Vec<String>,
+}
+
+impl InternalErrors {
+    fn add(&mut self, site: String, error: &str, count: u64) {
+        self.count = self.count.saturating_add(count.max(1));
+        let site = cut(site);
+        if self.sites.len() >= MOST_SITES || self.sites.contains(&site) {
+            return;
+        }
+        if self.first.len() < MOST_INTERNAL {
+            let line = error.lines().next().unwrap_or_default();
+            let end = line.floor_char_boundary(ERROR_LIMIT.min(line.len()));
+            self.first.push(format!("{} at {site}", &line[..end]));
+        }
+        self.sites.insert(site);
+    }
+
+    /// One notice for all.
+    fn notice(&self) -> Option<String> {
+        let plural = if self.count == 1 { "" } else { "s" };
+        let more = self.sites.len() - self.first.len();
+        let more = if more > 0 { format!("; and at {more} other places") } else { String::new() };
+        (self.count > 0).then(|| {
+            format!(
+                "the pytest agent hit {} internal error{plural}: {}{more}; please report this",
+                self.count,
+                self.first.join("; ")
+            )
+        })
+    }
 }
 
 impl Supervisor {
@@ -230,7 +276,13 @@ impl Supervisor {
             name_bytes: 0,
             fact_bytes: 0,
             dropped: Dropped::default(),
+            internal: InternalErrors::default(),
         }
+    }
+
+    /// What to tell people of errors inside of agents.
+    pub(crate) fn internal_errors(&self) -> Option<String> {
+        self.internal.notice()
     }
 
     /// Says what was dropped, once the suite is over. What matters for the verdict
@@ -526,6 +578,7 @@ impl Supervisor {
                     self.dropped.collect_errors += 1;
                 }
             }
+            ToHost::InternalError { site, error, count } => self.internal.add(site, &error, count),
             ToHost::Notice { text, warning } if peer.in_suite => self.notice(text, warning),
             ToHost::Broken { text } if peer.in_suite => self.broken(number, text),
             ToHost::Oversized if peer.in_suite => {

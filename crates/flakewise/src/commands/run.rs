@@ -7,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Attempt, Batch, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict};
+use flakewise_model::{
+    Attempt, Batch, Notice, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict,
+};
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
 use flakewise_runner::{RunnerCommand, RunnerError, Suite, SuiteOptions};
 use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
@@ -67,12 +69,14 @@ pub(crate) fn run(
             progress: &progress,
         },
     );
+    let internal_errors = suite.internal_errors();
     // Every process of the tests ends here, whatever became of them.
     drop(suite);
     let mut triaged = match triaged {
         Err(error @ RunnerError::NoRunner { .. }) => return Ok(unobserved(&error, printer)),
         triaged => triaged?,
     };
+    triaged.report.notices.extend(internal_errors.map(|text| Notice { text, warning: true }));
     let trying = |name: &str| {
         let mut bar = bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));

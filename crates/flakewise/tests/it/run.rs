@@ -404,6 +404,29 @@ fn other_runners_are_named_and_keep_their_exit_code() {
     }
 }
 
+#[test]
+fn errors_inside_of_the_agent_are_reported() {
+    let conftest = "
+import sys
+
+observe = sys.modules.get('flakewise_agent.observe')
+if observe is not None:
+    def note(self, event, arguments):
+        raise ZeroDivisionError('planted')
+    observe.Observer.note = note
+";
+    let project = Project::new(&[("conftest.py", conftest), ("test_a.py", "def test_a(): assert 1 == 2\n")]);
+    let output = project.shell(&["--no-store", "--format", "json"], r#""$PY" -m pytest -q"#);
+    let report = json(&output);
+    let notices: Vec<&str> =
+        report["notices"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str()).collect();
+    let ours = notices.iter().find(|text| text.starts_with("the pytest agent hit "));
+    let ours = ours.unwrap_or_else(|| panic!("{notices:?}"));
+    assert!(ours.contains("ZeroDivisionError: planted at observe.py:"), "{ours}");
+    assert!(ours.ends_with("please report this"), "{ours}");
+    assert_eq!(output.code, Some(1));
+}
+
 // What failures are compared with
 
 #[test]

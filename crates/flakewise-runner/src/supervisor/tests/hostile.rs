@@ -210,6 +210,27 @@ fn a_refused_connection_makes_the_run_incomplete() {
 }
 
 #[test]
+fn internal_errors_are_counted_and_the_first_are_named() {
+    let mut stage = announced(&["test_a"], 1);
+    assert_eq!(stage.supervisor.internal_errors(), None);
+    let error = |site: &str, text: &str| json!({"t": "internal_error", "site": site, "error": text});
+    stage.hears(0, [error("heap.py:7", "KeyError: 'a'\nmore")]);
+    let one = "the pytest agent hit 1 internal error: KeyError: 'a' at heap.py:7; please report this";
+    assert_eq!(stage.supervisor.internal_errors().as_deref(), Some(one));
+    let long = "é".repeat(5000);
+    for number in 0..2 * MOST_SITES {
+        stage.hears(0, [error(&format!("reads.py:{number}"), &long), error("heap.py:7", "again")]);
+    }
+    let text = stage.supervisor.internal_errors().expect("there were some");
+    assert!(
+        text.starts_with("the pytest agent hit 4001 internal errors: KeyError: 'a' at heap.py:7; é"),
+        "{text}"
+    );
+    assert!(text.ends_with("; and at 997 other places; please report this") && text.len() < 1000, "{text}");
+    assert_eq!(stage.supervisor.run.incomplete, [""; 0], "results are not affected");
+}
+
+#[test]
 fn an_announced_number_sets_no_memory_aside() {
     let stage = announced(&["test_a"], u32::MAX);
     assert_eq!(stage.supervisor.sessions[0].names.len(), MOST_UNNAMED + 1);
