@@ -75,6 +75,12 @@ impl AgentFolder {
         self.folder.path().join("trail")
     }
 
+    /// Where coverage in new processes has its data: `coverage run` begins by
+    /// erasing that of the run before.
+    pub(crate) fn coverage_file(&self) -> PathBuf {
+        self.folder.path().join("coverage")
+    }
+
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
@@ -108,8 +114,7 @@ impl AgentFolder {
         set("PYTHONPATH", self.folder.path().join("agent").into(), Some(":"));
         set("PYTEST_ADDOPTS", format!("-p flakewise_agent{options}").into(), Some(" "));
         if role == "fresh" {
-            // `coverage run` begins by erasing the data of the run before.
-            set("COVERAGE_FILE", self.folder.path().join("coverage").into(), None);
+            set("COVERAGE_FILE", self.coverage_file().into(), None);
         }
         variables
     }

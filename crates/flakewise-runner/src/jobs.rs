@@ -50,6 +50,7 @@ struct Running {
 
 /// A job under way.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a job, in any combination")]
 pub(crate) struct JobState {
     pub(crate) session: u32,
     pub(crate) worker: String,
