@@ -16,6 +16,7 @@ import stat
 import sys
 import time
 
+from . import errors
 from .heap import Change
 
 _getpid, _getcwd, _readlink, _lstat, _scandir = os.getpid, os.getcwd, os.readlink, os.lstat, os.scandir
@@ -105,8 +106,11 @@ class Files:
                     for one in kept:
                         if one is not None:
                             one.is_fixed = True
-        except Exception:
+        except (OSError, ValueError):
+            # No file can have that name, or nobody may look at it.
             pass
+        except Exception as error:
+            errors.note(error)
 
     def _keep(self, path, above):
         self._busy = True
@@ -269,7 +273,10 @@ class Files:
             if change.undo is not None:
                 try:
                     change.undo()
-                except Exception:
+                except OSError:
+                    continue
+                except Exception as error:
+                    errors.note(error)
                     continue
         return len(changes)
 

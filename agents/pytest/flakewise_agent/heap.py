@@ -11,6 +11,7 @@ import sysconfig
 import time
 import types
 
+from . import errors
 from .values import (
     MISSING,
     RUNNERS,
@@ -208,7 +209,11 @@ class Heap:
                 self.copies[id(value)] = Copy(value, form, contents, root, path)
                 if depth < DEPTH:
                     queue.extend((child, path + step, depth + 1) for step, child in children(value, form, contents))
-            except Exception:
+            except RuntimeError:
+                # A thread changes it right now.
+                continue
+            except Exception as error:
+                errors.note(error)
                 continue
 
     def changes(self):
@@ -220,7 +225,11 @@ class Heap:
                     change = self._rebinding(namespace, name, now)
                     if change is not None:
                         found[change.key] = change
-            except Exception:
+            except RuntimeError:
+                # A thread changes it right now.
+                continue
+            except Exception as error:
+                errors.note(error)
                 continue
         mutated = {}
         for copy in list(self.copies.values()):
@@ -228,12 +237,20 @@ class Heap:
                 now = contents_of(copy.value, copy.form)
                 if not equal(copy.form, copy.contents, now):
                     mutated.setdefault(copy.root[:2], []).append((copy, now))
-            except Exception:
+            except RuntimeError:
+                # A thread changes it right now.
+                continue
+            except Exception as error:
+                errors.note(error)
                 continue
         for root, copies in mutated.items():
             try:
                 change = self._mutation(root, copies)
-            except Exception:
+            except RuntimeError:
+                # A thread changes it right now.
+                continue
+            except Exception as error:
+                errors.note(error)
                 continue
             known = found.get(change.key)
             if known is None:

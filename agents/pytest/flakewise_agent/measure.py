@@ -267,10 +267,10 @@ class Lines:
     def _monitor(self):
         """Each line of the project's files is told once; everything else is left
         alone after its first call."""
-        from .observe import free_tool
+        from . import observe
 
         monitoring = sys.monitoring
-        self._tool = tool = free_tool()
+        self._tool = tool = observe.free_tool()
         if tool is None:
             return
         monitoring.use_tool_id(tool, "flakewise")

@@ -7,7 +7,7 @@ Only for the run that asks: it costs too much for a suite.
 import os
 import sys
 
-from . import wire
+from . import errors, wire
 
 _fspath, _fsdecode = os.fspath, os.fsdecode
 _open, _write, _close = os.open, os.write, os.close
@@ -178,6 +178,7 @@ class Observer:
         try:
             self.note(event, arguments)
         except Exception as error:
+            errors.note(error)
             self.say("hidden", "something could not be watched (%s)" % type(error).__name__)
 
     def note(self, event, arguments):

@@ -4,9 +4,11 @@ import faulthandler
 import gc
 import io
 import os
+import posix
 import select
 import signal
 import sys
+import threading
 import time
 import types
 
@@ -14,10 +16,13 @@ import pytest
 from _pytest.doctest import DoctestItem
 from _pytest.junitxml import xml_key
 
-from . import chance, temporary, wire
+from . import chance, errors, temporary, wire
 
 _clock, _sleep, _now = time.perf_counter_ns, time.sleep, time.time_ns
-_fork, _exit, _getpid, _setsid, _setpgid = os.fork, os._exit, os.getpid, os.setsid, os.setpgid
+_fork, _getpid, _setsid, _setpgid = os.fork, os.getpid, os.setsid, os.setpgid
+# Coverage can be told to replace the one in `os` by one that saves what was
+# recorded. What is recorded in our processes is not part of the user's run.
+_exit = posix._exit
 _wait4, _waitpid, _nohang = os.wait4, os.waitpid, os.WNOHANG
 _select = select.select
 
@@ -409,7 +414,7 @@ class Agent:
         if item in self.doctest_names:
             item.dtest.globs.update(self.doctest_names[item])
         attempt = self.begin(item, phase)
-        with Unseen(self.config, self):
+        with Unseen(self.config, self), Unrecorded():
             try:
                 self.config.hook.pytest_runtest_protocol(item=item, nextitem=nextitem)
             except BaseException as error:
@@ -554,6 +559,34 @@ class Unseen:
         self._manager._inner_hookexec = self._call
         for thing, attributes in self._kept:
             vars(thing).update(attributes)
+
+
+class Unrecorded:
+    """While this lasts, coverage records nothing that the main thread executes: a
+    test that runs again must not add lines to those of the first attempt.
+
+    Coverage that uses `sys.monitoring` cannot be suspended and goes on."""
+
+    def __enter__(self):
+        self._trace = trace = sys.gettrace()
+        owner = getattr(trace, "__self__", trace)
+        self._is_coverage = type(owner).__module__.partition(".")[0] == "coverage"
+        if self._is_coverage:
+            self._thread_trace = getattr(threading, "_trace_hook", None)
+            threading.settrace(None)
+            sys.settrace(None)
+
+    def __exit__(self, *_):
+        if self._is_coverage:
+            threading.settrace(self._thread_trace)
+            sys.settrace(self._trace)
+            # It takes over with the next call, and must see this frame's callers
+            # return.
+            called()
+
+
+def called():
+    """Does nothing."""
 
 
 def lists_of(thing):
@@ -781,8 +814,6 @@ def thread_count():
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
-        import threading
-
         return threading.active_count()
 
 
@@ -801,6 +832,7 @@ class Zygote:
         self.temporary = temporary.base(main.config)
 
     def serve(self):
+        errors.clear()
         self.connection.if_gone = None
         _setsid()
         capture = self.agent.config.pluginmanager.getplugin("capturemanager")
@@ -880,6 +912,7 @@ class Zygote:
         self.connection.send({"t": "forked", "job": job["job"], "pid": child})
 
     def become_child(self, job):
+        errors.clear()
         _setpgid(0, 0)
         chance.restore(self.seeded)
         signal.set_wakeup_fd(-1)

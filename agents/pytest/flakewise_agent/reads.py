@@ -11,7 +11,7 @@ import os
 import sys
 import types
 
-from . import measure
+from . import errors, measure
 from .values import MISSING, dict_of, isinstance_of, module_dict, type_dict, type_mro
 
 _frame, _getpid, _fsdecode, _realpath = sys._getframe, os.getpid, os.fsdecode, os.path.realpath
@@ -117,8 +117,8 @@ class Reads:
             setattr(os, name, original)
         try:
             self._search()
-        except Exception:
-            pass
+        except Exception as error:
+            errors.note(error)
         return self._found
 
     # What is seen as it happens
@@ -147,7 +147,11 @@ class Reads:
     def _touched(self, path, is_listed=False):
         self._busy = True
         try:
-            path = _fsdecode(path)
+            try:
+                path = _fsdecode(path)
+            except (TypeError, ValueError):
+                # Whoever was called with it says so.
+                return
             if not path.startswith("/"):
                 if self._has_folder and self._found.get("cwd", (None,))[0] is None:
                     self._note("cwd", *self._place())
@@ -158,8 +162,11 @@ class Reads:
                 key = next((key for changed, key in self._paths.items() if os.path.dirname(changed) == path), None)
             if key is not None and self._found.get(key, (None,))[0] is None:
                 self._note(key, *self._place())
-        except Exception:
+        except FileNotFoundError:
+            # The working folder is gone.
             pass
+        except Exception as error:
+            errors.note(error)
         finally:
             self._busy = False
 
@@ -209,7 +216,8 @@ class Reads:
             try:
                 with open(path, "rb") as file:
                     code = compile(file.read(), path, "exec", dont_inherit=True)
-            except Exception:
+            except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+                # It changed since it was executed.
                 continue
             for line, is_import, owner, name, value in sorted(loads(code, names.get(path, {}), lines), key=lambda load: load[:2]):
                 self._match((path, line), is_import, owner, name, value, hints)

@@ -5,7 +5,7 @@ last test runs, so that it shows whether that is what they share.
 
 import gc
 
-from . import files, heap, reads, surroundings
+from . import errors, files, heap, reads, surroundings
 
 # By the process that forks, so that it is part of no test.
 surroundings.prepare()
@@ -61,7 +61,10 @@ class State:
             for change in sorted(undone, key=lambda change: place.get(change.kind, len(ORDER))):
                 try:
                     change.undo()
-                except Exception:
+                except OSError:
+                    failed.add(change.key)
+                except Exception as error:
+                    errors.note(error)
                     failed.add(change.key)
         told = changes[:CHANGES]
         self._connection.send(

@@ -16,7 +16,7 @@ import threading
 import time
 import types
 
-from . import chance, wire
+from . import chance, errors, wire
 from .heap import Change
 from .values import MISSING, RUNNERS, described, isinstance_of, module_dict
 
@@ -626,7 +626,7 @@ def prepare():
     for name in LAZILY_IMPORTED:
         try:
             __import__(name)
-        except Exception:
+        except Exception:  # The project may have a module of that name, which may raise anything.
             pass
 
 
@@ -666,14 +666,16 @@ class Surroundings:
             try:
                 for change in part.changes(before, now):
                     found[change.key] = change
-            except Exception:
+            except Exception as error:
+                errors.note(error)
                 continue
         return found
 
     def _look(self, part):
         try:
             return part.look()
-        except Exception:
+        except Exception as error:
+            errors.note(error)
             return None
 
 

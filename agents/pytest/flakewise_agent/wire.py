@@ -13,6 +13,8 @@ import shutil
 import signal
 import socket
 
+from . import errors
+
 PROTOCOL = (1, 0)
 # What a connection says whose other end has died.
 GONE = (errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED)
@@ -219,6 +221,8 @@ class Connection:
 
     def close(self):
         """Says goodbye: without it, the end of a connection is a crash."""
+        for message in errors.taken():
+            self.send(message)
         self.send({"t": "bye"})
         self._drop()
         self.lost = True

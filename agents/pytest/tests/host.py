@@ -159,6 +159,10 @@ class Host:
                 value += separator + old
                 agent["FLAKEWISE_AGENT_OLD_" + name] = old
             agent[name] = value
+        if role == "fresh":
+            if "COVERAGE_FILE" in original:
+                agent["FLAKEWISE_AGENT_OLD_COVERAGE_FILE"] = original["COVERAGE_FILE"]
+            agent["COVERAGE_FILE"] = str(self.folder / "coverage")
         printed = open(self.folder / ("printed-%d" % len(self.processes)), "w+b")
         process = subprocess.Popen(
             arguments,
@@ -258,7 +262,7 @@ class Host:
         self._wait(lambda: not peer.open, "job %d to close its connection" % job)
         return peer
 
-    def fresh(self, *names, arguments=(), file=None, changed=None, observe=False, variables=None, options="", **order):
+    def fresh(self, *names, arguments=(), python=(), file=None, changed=None, observe=False, variables=None, options="", **order):
         """Runs tests in a new interpreter. If nothing was collected before,
         names are taken as they are."""
         job = self._number()
@@ -268,7 +272,7 @@ class Host:
         self.orders[job] = dict(
             JOB, job=job, names=names, files=files, phase="fresh", observe=observe, trail=str(trail), changed=changed or {}, **order
         )
-        process = self.start([PYTHON, "-m", "pytest", *arguments], role="fresh", job=job, variables=variables, options=options)
+        process = self.start([PYTHON, *python, "-m", "pytest", *arguments], role="fresh", job=job, variables=variables, options=options)
         self.exit_code = self.finish(process)
         self.text = self.printed(process)
         peer = self.peer(job)

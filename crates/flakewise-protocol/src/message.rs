@@ -18,6 +18,16 @@ pub enum ToHost {
         #[serde(default)]
         warning: bool,
     },
+    /// An exception inside of the agent, which it survived.
+    InternalError {
+        /// Where in the agent.
+        site: String,
+        /// The exception.
+        error: String,
+        /// How often it was raised there.
+        #[serde(default)]
+        count: u64,
+    },
     /// Something around the tests failed, and no test answers for it.
     Broken {
         /// What, without a full stop.

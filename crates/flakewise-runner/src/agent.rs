@@ -9,15 +9,18 @@ use tempfile::TempDir;
 use crate::{RunnerError, guard};
 
 /// The pytest agent's files.
-const PYTEST: [(&str, &str); 13] = [
+const PYTEST: [(&str, &str); 16] = [
     ("__init__.py", include_str!("../../../agents/pytest/flakewise_agent/__init__.py")),
     ("chance.py", include_str!("../../../agents/pytest/flakewise_agent/chance.py")),
+    ("errors.py", include_str!("../../../agents/pytest/flakewise_agent/errors.py")),
     ("files.py", include_str!("../../../agents/pytest/flakewise_agent/files.py")),
     ("heap.py", include_str!("../../../agents/pytest/flakewise_agent/heap.py")),
+    ("loader.py", include_str!("../../../agents/pytest/flakewise_agent/loader.py")),
     ("measure.py", include_str!("../../../agents/pytest/flakewise_agent/measure.py")),
     ("observe.py", include_str!("../../../agents/pytest/flakewise_agent/observe.py")),
     ("plugin.py", include_str!("../../../agents/pytest/flakewise_agent/plugin.py")),
     ("reads.py", include_str!("../../../agents/pytest/flakewise_agent/reads.py")),
+    ("start.py", include_str!("../../../agents/pytest/flakewise_agent/start.py")),
     ("state.py", include_str!("../../../agents/pytest/flakewise_agent/state.py")),
     ("surroundings.py", include_str!("../../../agents/pytest/flakewise_agent/surroundings.py")),
     ("temporary.py", include_str!("../../../agents/pytest/flakewise_agent/temporary.py")),
@@ -73,6 +76,12 @@ impl AgentFolder {
         self.folder.path().join("trail")
     }
 
+    /// Where coverage in new processes has its data: `coverage run` begins by
+    /// erasing that of the run before.
+    pub(crate) fn coverage_file(&self) -> PathBuf {
+        self.folder.path().join("coverage")
+    }
+
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
@@ -92,17 +101,22 @@ impl AgentFolder {
             ("FLAKEWISE_AGENT_ROLE".into(), role.into()),
             ("FLAKEWISE_AGENT_JOB".into(), job.to_string().into()),
         ];
-        let mut prepend = |name: &str, value: OsString, separator: &str| {
+        let mut set = |name: &str, value: OsString, separator: Option<&str>| {
             let mut joined = value;
             if let Some(old) = old(name) {
-                joined.push(separator);
-                joined.push(&old);
+                if let Some(separator) = separator {
+                    joined.push(separator);
+                    joined.push(&old);
+                }
                 variables.push((format!("FLAKEWISE_AGENT_OLD_{name}").into(), old));
             }
             variables.push((name.into(), joined));
         };
-        prepend("PYTHONPATH", self.folder.path().join("agent").into(), ":");
-        prepend("PYTEST_ADDOPTS", format!("-p flakewise_agent{options}").into(), " ");
+        set("PYTHONPATH", self.folder.path().join("agent").into(), Some(":"));
+        set("PYTEST_ADDOPTS", format!("-p flakewise_agent{options}").into(), Some(" "));
+        if role == "fresh" {
+            set("COVERAGE_FILE", self.coverage_file().into(), None);
+        }
         variables
     }
 }

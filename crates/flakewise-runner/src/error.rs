@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+use crate::command::Unobserved;
+
 /// Why the tests could not be run as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
@@ -43,12 +45,14 @@ pub enum RunnerError {
         option: String,
     },
     /// The command ended, and no pytest in it had our agent.
-    #[error("`{program}` ended ({status}) and no pytest in it spoke to us")]
+    #[error("`{program}` exited ({status}) without starting pytest under the Flakewise agent")]
     NoRunner {
         /// The program.
         program: String,
         /// How it ended.
         status: ExitStatus,
+        /// Why, if that can be told from the command.
+        why: Unobserved,
     },
     /// There is nothing to run.
     #[error("no tests were found")]
@@ -74,10 +78,24 @@ impl RunnerError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Interactive { .. } => Some("debug with pytest itself, without `flakewise run --`"),
-            Self::NoRunner { .. } => Some(
-                "the command must start pytest with our environment: with tox, add `pass_env = PYTEST_ADDOPTS, \
-                 PYTHONPATH, FLAKEWISE_*`; an interpreter started with `-I` or `-E` ignores it",
-            ),
+            Self::NoRunner { why, .. } => Some(match why {
+                Unobserved::OtherRunner => {
+                    "Flakewise observes pytest only, which also runs tests of unittest: try `python -m pytest`; for \
+                     other runners, pass their JUnit reports to `flakewise ingest`"
+                }
+                Unobserved::Isolated => {
+                    "Python ignores `PYTHONPATH` when started with `-E` or `-I`, so the agent cannot be loaded; \
+                     remove these options"
+                }
+                Unobserved::Tox => {
+                    "tox does not pass the environment on by default: add `pass_env = PYTEST_ADDOPTS, PYTHONPATH, \
+                     FLAKEWISE_*` to the environment that runs pytest"
+                }
+                Unobserved::Unknown => {
+                    "the command must start pytest with the environment it is given: with tox, add `pass_env = \
+                     PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; Python started with `-E` or `-I` ignores `PYTHONPATH`"
+                }
+            }),
             Self::NoTests => Some("run the command by itself to see what it says"),
             Self::Temporary { .. } => Some("set `TMPDIR` to a folder with room for a few kilobytes"),
             _ => None,

@@ -9,6 +9,8 @@ use std::time::Duration;
 use flakewise_model::{Attempt, Failure, Outcome, Phase, Run, TestId, Timestamp};
 use flakewise_protocol::{AgentPhase, TestEnding, TestFailureMessage};
 
+use crate::supervisor::cut;
+
 /// A test of a suite. One command may run pytest more than once, so a test is
 /// known by its session and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -232,15 +234,19 @@ pub(crate) fn outcome(ending: TestEnding) -> Outcome {
     }
 }
 
+/// How much is kept of the name of an exception, in bytes.
+const KIND_LIMIT: usize = 200;
+
 pub(crate) fn failure(message: &TestFailureMessage) -> Failure {
-    Failure::new(message.kind.as_deref(), &message.message, &without_agent(&message.trace))
+    let kind = message.kind.as_deref().map(|kind| &kind[..kind.floor_char_boundary(KIND_LIMIT)]);
+    Failure::new(kind, &message.message, &without_agent(&message.trace))
 }
 
 /// A stack trace without frames of the agent. It stands between pytest and a
 /// test that is run again, and `--tb=native` shows it; the failure is the same
 /// as at first.
 fn without_agent(trace: &str) -> Cow<'_, str> {
-    const AGENT: &str = "/flakewise_agent/";
+    const AGENT: &str = "<flakewise ";
     if !trace.contains(AGENT) {
         return Cow::Borrowed(trace);
     }
@@ -286,7 +292,7 @@ impl Relocation {
 
 pub(crate) fn place(message: &TestFailureMessage) -> Option<Place> {
     // pytest counts lines from 0 inside and from 1 in its crash reports.
-    Some(Place { file: message.file.clone()?, line: message.line? })
+    Some(Place { file: cut(message.file.clone()?), line: message.line? })
 }
 
 #[cfg(test)]
@@ -312,7 +318,7 @@ mod tests {
     #[test]
     fn a_failure_is_the_same_with_the_agent_in_between() {
         let first = failing_in("/home/u/shop");
-        let frame = "  File \"/tmp/flakewise-1-x/agent/flakewise_agent/plugin.py\", line 506, in unseen\n    return call()\n";
+        let frame = "  File \"<flakewise plugin.py>\", line 506, in unseen\n";
         let again = TestFailureMessage {
             trace: first.trace.replace("  File", &format!("{frame}  File")),
             ..first.clone()

@@ -320,11 +320,12 @@ impl Suite {
             }
             variables.insert("PYTHONPATH".into(), path);
         }
+        let data_file = self.folder.coverage_file().to_string_lossy().into_owned();
         let (reader, writer) = std::io::pipe()
             .map_err(|source| RunnerError::Start { program: hello.executable.clone(), source })?;
         let failed = |source| RunnerError::Start { program: hello.executable.clone(), source };
         let child = Command::new(&hello.executable)
-            .args(hello.argv.iter().skip(1).map(|word| moved(word, elsewhere)))
+            .args(with_data_file(&hello.argv, &data_file).iter().skip(1).map(|word| moved(word, elsewhere)))
             .current_dir(folder)
             .env_clear()
             .envs(&environment)
@@ -384,5 +385,48 @@ impl crate::supervisor::Session {
         let relative = name.split("::").next()?;
         let file = Path::new(self.root()).join(relative);
         (!self.root().is_empty() && file.is_file()).then_some(file)
+    }
+}
+
+/// A command line whose `coverage run`, if there is one, has its data in this file.
+/// The option outweighs the environment.
+fn with_data_file(argv: &[String], file: &str) -> Vec<String> {
+    const OPTION: &str = "--data-file";
+    let mut words = argv.to_vec();
+    // What follows is pytest's.
+    let is_pytest = |word: &String| word.ends_with("pytest") && !word.starts_with(OPTION);
+    let end = words.iter().position(is_pytest).unwrap_or(0);
+    for place in 0..end {
+        if words[place] == OPTION {
+            file.clone_into(&mut words[place + 1]);
+        } else if words[place].strip_prefix(OPTION).is_some_and(|rest| rest.starts_with('=')) {
+            words[place] = format!("{OPTION}={file}");
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coverage_of_a_new_process_has_a_data_file_of_its_own() {
+        let with = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            with_data_file(&words, "/own").join(" ")
+        };
+        for (line, expected) in [
+            ("python -m pytest --data-file=x", "python -m pytest --data-file=x"),
+            ("python -m coverage run -p -m pytest -q", "python -m coverage run -p -m pytest -q"),
+            (
+                "coverage run --data-file=a -m pytest --data-file=b",
+                "coverage run --data-file=/own -m pytest --data-file=b",
+            ),
+            ("coverage run --data-file a -mpytest", "coverage run --data-file /own -mpytest"),
+            ("coverage run --data-file=for-pytest -m pytest", "coverage run --data-file=/own -m pytest"),
+        ] {
+            assert_eq!(with(line), expected);
+        }
     }
 }

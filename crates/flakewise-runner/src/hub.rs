@@ -21,6 +21,8 @@ use crate::{RunnerError, guard, signals};
 
 /// Messages that may wait. Each is at most a mebibyte.
 const QUEUE: usize = 64;
+/// Connections at once. Each has a thread, and more are refused.
+pub(crate) const MOST_CONNECTIONS: usize = 1000;
 /// Whoever connects must say who it is within this time.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
@@ -50,6 +52,8 @@ pub(crate) enum Event {
     Ended { pid: u32, status: ExitStatus, cpu: Duration },
     /// Somebody wants us to stop; at once, if our guard is gone.
     Signal { signal: i32, at_once: bool },
+    /// There are too many connections, and one was refused.
+    Refused,
     /// An agent of another version spoke.
     Version { theirs: u32 },
 }
@@ -126,11 +130,24 @@ impl Hub {
     fn accept(&self, listener: UnixListener, token: String) {
         let (sender, streams) = (self.sender.clone(), Arc::clone(&self.streams));
         let next = AtomicU32::new(0);
+        let open = Arc::new(());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                // Every thread has a share of it; one is ours.
+                if Arc::strong_count(&open) > MOST_CONNECTIONS {
+                    drop(stream);
+                    if sender.send(Event::Refused).is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                let share = Arc::clone(&open);
                 let connection = next.fetch_add(1, Ordering::Relaxed);
                 let (sender, token, streams) = (sender.clone(), token.clone(), Arc::clone(&streams));
-                std::thread::spawn(move || listen(connection, stream, &token, &sender, &streams));
+                std::thread::spawn(move || {
+                    listen(connection, stream, &token, &sender, &streams);
+                    drop(share);
+                });
             }
         });
     }
@@ -294,6 +311,26 @@ mod tests {
         other.write_all(hello("secret", VERSION[0] + 1).as_bytes()).expect("it is taken");
         assert!(matches!(next(&hub), Event::Version { theirs } if theirs == VERSION[0] + 1));
         assert!(hub.waiting().is_none());
+    }
+
+    #[test]
+    fn only_so_many_connections_are_open_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("socket");
+        let hub = Hub::listen(&path, "secret").expect("it listens");
+        let mut agents = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            let mut agent = UnixStream::connect(&path).expect("it connects");
+            agent.write_all(hello("secret", VERSION[0]).as_bytes()).expect("it is taken");
+            connected(&hub);
+            agents.push(agent);
+        }
+        let mut another = UnixStream::connect(&path).expect("it connects");
+        assert_eq!(another.read(&mut [0]).unwrap_or(0), 0, "the connection ends");
+        assert!(matches!(next(&hub), Event::Refused));
+        // Those that are there are heard.
+        agents[0].write_all(b"{\"t\":\"ran\"}\n").expect("it is taken");
+        assert!(matches!(next(&hub), Event::Message { message: ToHost::Ran, .. }));
     }
 
     #[test]

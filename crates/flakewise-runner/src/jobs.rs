@@ -17,6 +17,9 @@ use crate::{RunnerError, processes};
 /// How long a process may take to begin with its test, and to end after it.
 pub(crate) const START_LIMIT: Duration = Duration::from_mins(1);
 
+/// How many names a new process may report beyond twice those it was told.
+const MOST_MORE_NAMES: usize = 1000;
+
 /// How often we look for what tests left behind while others run.
 const STRAY_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -48,6 +51,7 @@ struct Running {
 
 /// A job under way.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about a job, in any combination")]
 pub(crate) struct JobState {
     pub(crate) session: u32,
     pub(crate) worker: String,
@@ -61,6 +65,8 @@ pub(crate) struct JobState {
     pub(crate) peer: Option<usize>,
     pub(crate) pid: Option<u32>,
     pub(crate) executions: Vec<Execution>,
+    /// Whether it reported more results than are taken.
+    pub(crate) overflowed: bool,
     /// How many entries the trail has, and whether lines could be seen.
     pub(crate) observed: Option<(u64, bool)>,
     /// How the last test behaved, if that was asked for.
@@ -132,6 +138,28 @@ impl JobState {
         } else if let Some(status) = status.filter(|status| !status.success()) {
             self.trouble.get_or_insert_with(|| format!("the process ended with {status}"));
         }
+    }
+
+    /// Takes in the tests that a fresh process found. It was told which to look for:
+    /// others are not kept, but keep their index.
+    pub(crate) fn told_names(&mut self, ids: Vec<String>) {
+        if self.names.len() + ids.len() > 2 * self.numbers.len() + MOST_MORE_NAMES {
+            self.trouble.get_or_insert_with(|| "it found more tests than it was told to run".to_owned());
+            return;
+        }
+        let known = ids.into_iter().map(|id| if self.numbers.contains_key(&id) { id } else { String::new() });
+        self.names.extend(known);
+    }
+
+    /// Takes in a result. A job with more results than it has tests has none.
+    pub(crate) fn ran(&mut self, execution: Execution, most: usize) {
+        if self.overflowed || self.executions.len() >= most {
+            self.overflowed = true;
+            self.executions = Vec::new();
+            self.trouble = Some(format!("it reported more than {most} results"));
+            return;
+        }
+        self.executions.push(execution);
     }
 
     /// What the job says about the one test it was for: an execution, or why

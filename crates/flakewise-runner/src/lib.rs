@@ -36,7 +36,7 @@ mod sys;
 mod trail;
 mod watch;
 
-pub use command::RunnerCommand;
+pub use command::{RunnerCommand, Unobserved};
 pub use error::RunnerError;
 pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SessionEnd, SuiteRun, TestKey,

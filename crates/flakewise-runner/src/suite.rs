@@ -10,7 +10,7 @@ use flakewise_model::TestId;
 use flakewise_protocol::{Role, ToAgent};
 
 use crate::agent::AgentFolder;
-use crate::command::RunnerCommand;
+use crate::command::{RunnerCommand, Unobserved};
 use crate::execution::{self, Execution, SessionEnd, SuiteRun, TestKey, Versions};
 use crate::hub::Hub;
 use crate::repository::{path_in_repository, repository_root};
@@ -109,6 +109,8 @@ pub struct Suite {
     roots: BTreeSet<String>,
     hash_seed: u32,
     program: String,
+    /// Why no pytest may connect, if that can be told from the command.
+    unobserved: Unobserved,
 }
 
 impl Suite {
@@ -126,14 +128,14 @@ impl Suite {
         let given = std::env::var("PYTHONHASHSEED").ok().and_then(|seed| seed.parse().ok());
         let hash_seed = given.unwrap_or(options.hash_seed);
         let mut process = Command::new(&command.program);
+        let unobserved = command.unobserved();
+        if unobserved != Unobserved::Isolated {
+            // pytest would look for the agent, and not find it.
+            let more = if options.collect_only { " --collect-only -q" } else { "" };
+            process.envs(folder.variables("main", 0, more, old));
+        }
         process
             .args(&command.arguments)
-            .envs(folder.variables(
-                "main",
-                0,
-                if options.collect_only { " --collect-only -q" } else { "" },
-                old,
-            ))
             .env("PYTHONHASHSEED", hash_seed.to_string())
             .stdin(Stdio::null())
             // A test that kills its group must not kill us.
@@ -167,6 +169,7 @@ impl Suite {
             roots: BTreeSet::new(),
             hash_seed,
             program: command.program(),
+            unobserved,
         })
     }
 
@@ -235,7 +238,11 @@ impl Suite {
         let status = state.command_status.expect("the command has ended");
         tracing::info!(%status, sessions = state.sessions.len(), "command ended");
         if state.sessions.is_empty() && state.run.collect_errors.is_empty() && state.peers.is_empty() {
-            return Err(RunnerError::NoRunner { program: self.program.clone(), status });
+            return Err(RunnerError::NoRunner {
+                program: self.program.clone(),
+                status,
+                why: self.unobserved,
+            });
         }
         state.run.exit_code = status.code();
         let mut mains = state.peers.iter().filter(|(_, peer)| peer.role == Role::Main);
@@ -244,8 +251,14 @@ impl Suite {
         // What a process did not reach because it died.
         self.run_rest(director, |_| true)?;
         let state = &mut self.supervisor;
+        state.tell_dropped();
         state.run.sessions = state.sessions.iter().map(|session| session.end.clone()).collect();
         Ok(state.run.clone())
+    }
+
+    /// What to tell people of errors inside of the agents, if there were any.
+    pub fn internal_errors(&self) -> Option<String> {
+        self.supervisor.internal_errors()
     }
 
     /// What is known of how the suite went so far.

@@ -4,7 +4,7 @@
 //! time, and what is to be done about them goes out as [`Effect`]s. So every
 //! decision is tested with an agent that is only a list of messages.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use slab::Slab;
 
 use crate::RunnerError;
 use crate::execution::{self, CollectError, Execution, RunnerNotice, SessionEnd, SuiteRun, TestKey};
-use crate::hub::Event;
+use crate::hub::{Event, MOST_CONNECTIONS};
 use crate::jobs::{JobEnd, JobState};
 use crate::state::Seen;
 use crate::suite::Director;
@@ -38,6 +38,8 @@ const STOP_GRACE: Duration = Duration::from_secs(10);
 const MOST_TEXTS: usize = 1000;
 /// How much of such a text is kept, in bytes.
 const TEXT_LIMIT: usize = 4096;
+/// How much is shown of an internal error, in bytes.
+const ERROR_LIMIT: usize = 200;
 /// How many tests a session may announce.
 const MOST_TESTS: usize = 10_000_000;
 /// How many tests may be announced that were not named.
@@ -46,8 +48,26 @@ const MOST_UNNAMED: usize = 10_000;
 const MOST_PEERS: usize = 10_000;
 /// How much of a command line and an environment is taken, in bytes. Linux takes 6 MiB.
 const MOST_WORDS: usize = 16 << 20;
-/// How many messages wait for the end of the connection before theirs.
-const MOST_HELD: usize = 1000;
+/// How much the names of tests may take in all sessions together, in bytes.
+const MOST_NAMES: usize = 1 << 30;
+/// What a name takes besides its text, in bytes.
+const NAME_OVERHEAD: usize = 32;
+/// How much all command lines, environments and other facts about sessions may take
+/// together, in bytes.
+const MOST_FACTS: usize = 256 << 20;
+/// How many results a session may report: so many, and so many more for each test.
+const MOST_RESULTS: u64 = 100_000;
+const MOST_RESULTS_PER_TEST: u64 = 100;
+/// How many results a job may report beyond one for each test of its session.
+const MOST_MORE_RESULTS: usize = 1000;
+/// How many messages wait for the end of the connections before theirs.
+const MOST_HELD: usize = 128;
+/// How many connections of one process wait for the end of those before them.
+const MOST_NEXT: usize = 8;
+/// How many different internal errors of agents are named.
+const MOST_INTERNAL: usize = 3;
+/// How many sites of internal errors are told apart.
+const MOST_SITES: usize = 1000;
 
 /// When something happened.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +121,8 @@ pub(crate) struct Session {
     words: usize,
     /// Whether main waits for verdicts.
     pub(crate) waits: bool,
+    /// How many results it reported.
+    results: u64,
     /// How it ended.
     pub(crate) end: SessionEnd,
 }
@@ -182,6 +204,59 @@ pub(crate) struct Supervisor {
     test_timeout: Duration,
     stop: Option<(i32, Instant)>,
     effects: Vec<Effect>,
+    /// What the names of tests of all sessions take.
+    name_bytes: usize,
+    /// What the facts about all sessions take.
+    fact_bytes: usize,
+    /// How many notices and collection errors were dropped.
+    dropped: Dropped,
+    internal: InternalErrors,
+}
+
+/// What was not kept because there was too much of it.
+#[derive(Debug, Default)]
+struct Dropped {
+    notices: u64,
+    collect_errors: u64,
+}
+
+/// Exceptions inside of agents that these survived.
+#[derive(Debug, Default)]
+struct InternalErrors {
+    count: u64,
+    sites: BTreeSet<String>,
+    /// The first of them, in words.
+    first: Vec<String>,
+}
+
+impl InternalErrors {
+    fn add(&mut self, site: String, error: &str, count: u64) {
+        self.count = self.count.saturating_add(count.max(1));
+        let site = cut(site);
+        if self.sites.len() >= MOST_SITES || self.sites.contains(&site) {
+            return;
+        }
+        if self.first.len() < MOST_INTERNAL {
+            let line = error.lines().next().unwrap_or_default();
+            let end = line.floor_char_boundary(ERROR_LIMIT.min(line.len()));
+            self.first.push(format!("{} at {site}", &line[..end]));
+        }
+        self.sites.insert(site);
+    }
+
+    /// One notice for all.
+    fn notice(&self) -> Option<String> {
+        let plural = if self.count == 1 { "" } else { "s" };
+        let more = self.sites.len() - self.first.len();
+        let more = if more > 0 { format!("; and at {more} other places") } else { String::new() };
+        (self.count > 0).then(|| {
+            format!(
+                "the pytest agent hit {} internal error{plural}: {}{more}; please report this",
+                self.count,
+                self.first.join("; ")
+            )
+        })
+    }
 }
 
 impl Supervisor {
@@ -198,7 +273,51 @@ impl Supervisor {
             test_timeout,
             stop: None,
             effects: Vec::new(),
+            name_bytes: 0,
+            fact_bytes: 0,
+            dropped: Dropped::default(),
+            internal: InternalErrors::default(),
         }
+    }
+
+    /// What to tell people of errors inside of agents.
+    pub(crate) fn internal_errors(&self) -> Option<String> {
+        self.internal.notice()
+    }
+
+    /// Says what was dropped, once the suite is over. What matters for the verdict
+    /// was noted when it was dropped.
+    pub(crate) fn tell_dropped(&mut self) {
+        let Dropped { notices, collect_errors } = std::mem::take(&mut self.dropped);
+        for (count, what) in [(notices, "notices"), (collect_errors, "collection errors")] {
+            if count > 0 {
+                let text = format!("{count} further {what} of pytest were dropped");
+                self.run.notices.push(RunnerNotice { text, warning: true });
+            }
+        }
+    }
+
+    /// Sets memory aside for facts about a session. Whether there is enough.
+    fn keeps_facts(&mut self, bytes: usize) -> bool {
+        let is_enough = self.fact_bytes.saturating_add(bytes) <= MOST_FACTS;
+        if is_enough {
+            self.fact_bytes += bytes;
+        } else {
+            self.incomplete("the command lines of all pytests are too long to be kept".to_owned());
+        }
+        is_enough
+    }
+
+    /// Sets memory aside for names of tests. Whether there is enough.
+    fn keeps_names(&mut self, names: &[String]) -> bool {
+        let bytes: usize = names.iter().map(|name| name.len() + NAME_OVERHEAD).sum();
+        let is_enough = self.name_bytes.saturating_add(bytes) <= MOST_NAMES;
+        if is_enough {
+            self.name_bytes += bytes;
+        } else {
+            self.incomplete("the names of all tests are too long to be kept".to_owned());
+        }
+        is_enough
     }
 
     /// What is to be done since this was last called.
@@ -240,6 +359,10 @@ impl Supervisor {
             }
             Event::Ended { pid, status, cpu } => self.process_ended(pid, status, cpu, now),
             Event::Signal { signal, at_once } => self.asked_to_stop(signal, at_once, now)?,
+            Event::Refused => {
+                let text = format!("more than {MOST_CONNECTIONS} processes connected at once");
+                self.incomplete(text);
+            }
             Event::Version { theirs } => {
                 return Err(RunnerError::Version { theirs, ours: VERSION[0] });
             }
@@ -289,7 +412,10 @@ impl Supervisor {
     /// A process speaks for the first time. Whether it is one that we expect.
     fn met(&mut self, connection: u32, hello: Hello) -> bool {
         if self.peers.len() >= MOST_PEERS {
-            self.incomplete(format!("more than {MOST_PEERS} processes of pytest spoke to us"));
+            self.incomplete(format!("more than {MOST_PEERS} processes of pytest connected"));
+            return false;
+        }
+        if hello.role == Role::Main && !self.keeps_facts(size_of_hello(&hello)) {
             return false;
         }
         let number = u32::try_from(self.sessions.len()).unwrap_or(u32::MAX);
@@ -341,6 +467,7 @@ impl Supervisor {
                     repeated: 0,
                     words: 0,
                     waits: false,
+                    results: 0,
                     end: SessionEnd::default(),
                 });
             }
@@ -399,10 +526,8 @@ impl Supervisor {
             ToHost::More { argv, env, named } if is_main => self.told_more(number, argv, env, named),
             ToHost::Tests { ids } if is_main => self.told_names(number, ids),
             ToHost::Tests { ids } => {
-                if let Some(job) = self.jobs.get_mut(&peer.job)
-                    && job.names.len() + ids.len() <= MOST_TESTS
-                {
-                    job.names.extend(ids);
+                if let Some(job) = self.jobs.get_mut(&peer.job) {
+                    job.told_names(ids);
                 }
             }
             ToHost::Ready(ready) if is_main => {
@@ -416,7 +541,7 @@ impl Supervisor {
                     session.done.contains(&false)
                 });
                 if let Some(stopped) = stopped.filter(|_| left == Some(true)) {
-                    self.run.stopped = Some(stopped);
+                    self.run.stopped = Some(cut(stopped));
                 }
                 self.order_more(place, director);
             }
@@ -449,8 +574,11 @@ impl Supervisor {
                         failure: execution::failure(&failure),
                         place: execution::place(&failure),
                     });
+                } else {
+                    self.dropped.collect_errors += 1;
                 }
             }
+            ToHost::InternalError { site, error, count } => self.internal.add(site, &error, count),
             ToHost::Notice { text, warning } if peer.in_suite => self.notice(text, warning),
             ToHost::Broken { text } if peer.in_suite => self.broken(number, text),
             ToHost::Oversized if peer.in_suite => {
@@ -472,9 +600,16 @@ impl Supervisor {
         let Some(session) = self.sessions.get_mut(number as usize) else { return };
         session.words += argv.iter().chain(&named).map(String::len).sum::<usize>();
         session.words += env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        let bytes = argv.iter().chain(&named).map(String::len).sum::<usize>()
+            + env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+            + (argv.len() + named.len() + 2 * env.len()) * NAME_OVERHEAD;
         if session.words > MOST_WORDS {
             return self.incomplete("the command line of a pytest is too long to be kept".to_owned());
         }
+        if !self.keeps_facts(bytes) {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(number as usize) else { return };
         session.hello.argv.extend(argv);
         session.hello.env.extend(env);
         session.named.extend(named);
@@ -488,8 +623,11 @@ impl Supervisor {
             } else {
                 self.incomplete("a pytest collected other tests than it had announced".to_owned());
             }
-        } else if session.names.len() + ids.len() <= MOST_TESTS {
-            session.names.extend(ids);
+        } else if session.names.len() + ids.len() <= MOST_TESTS && self.keeps_names(&ids) {
+            // Those that are not kept are missing when all are announced.
+            if let Some(session) = self.sessions.get_mut(number as usize) {
+                session.names.extend(ids);
+            }
         }
     }
 
@@ -503,12 +641,25 @@ impl Supervisor {
             return;
         }
         let (found, announced) = (session.names.len(), ready.total as usize);
+        if !self.keeps_facts(size_of_ready(&ready)) {
+            ready = ReadyMessage {
+                total: ready.total,
+                forks: ready.forks,
+                root: cut(ready.root),
+                ..ReadyMessage::default()
+            };
+        }
         if found != announced {
             // Tests are known by number: with a name too few or too many, a failure
             // could be taken for another test's.
             let total = announced.min(found + MOST_UNNAMED).min(MOST_TESTS);
-            session.names = (0..total).map(|test| format!("unknown::test number {test}")).collect();
+            let names: Vec<String> = (0..total).map(|test| format!("unknown::test number {test}")).collect();
+            let names = if self.keeps_names(&names) { names } else { Vec::new() };
+            if let Some(session) = self.sessions.get_mut(number as usize) {
+                session.names = names;
+            }
         }
+        let Some(session) = self.sessions.get_mut(number as usize) else { return };
         session.done = vec![false; session.names.len()];
         ready.named.append(&mut session.named);
         let reason = ready.reason.take();
@@ -525,6 +676,8 @@ impl Supervisor {
     pub(crate) fn notice(&mut self, text: String, warning: bool) {
         if self.run.notices.len() < MOST_TEXTS {
             self.run.notices.push(RunnerNotice { text: cut(text), warning });
+        } else {
+            self.dropped.notices += 1;
         }
     }
 
@@ -657,14 +810,19 @@ impl Supervisor {
 
     fn record(&mut self, place: usize, execution: Execution, director: &mut dyn Director) {
         let peer = &mut self.peers[place];
-        peer.position += 1;
-        if peer.in_suite {
-            self.sessions[execution.test.session as usize].done[execution.test.number as usize] = true;
+        peer.position = peer.position.saturating_add(1);
+        let (in_suite, number) = (peer.in_suite, peer.job);
+        let session = &mut self.sessions[execution.test.session as usize];
+        if in_suite {
+            let limit = MOST_RESULTS + MOST_RESULTS_PER_TEST * session.done.len() as u64;
+            if session.results >= limit {
+                return self.incomplete(format!("a pytest reported more than {limit} results"));
+            }
+            session.results += 1;
+            session.done[execution.test.number as usize] = true;
             director.ended(&execution);
-        } else if let Some(job) = self.jobs.get_mut(&peer.job)
-            && job.executions.len() < MOST_TESTS
-        {
-            job.executions.push(execution);
+        } else if let Some(job) = self.jobs.get_mut(&number) {
+            job.ran(execution, session.done.len() + MOST_MORE_RESULTS);
         }
     }
 
@@ -761,8 +919,12 @@ impl Supervisor {
     /// the one before.
     fn change_connection(&mut self, place: usize, now: Now, director: &mut dyn Director) {
         let is_over = |peer: &Peer| {
+            let held: usize = peer.next.iter().map(|next| next.held.len()).sum();
             peer.next.front().is_some_and(|next| {
-                peer.closed || now.instant > next.since + LAST_WORDS || next.held.len() > MOST_HELD
+                peer.closed
+                    || now.instant > next.since + LAST_WORDS
+                    || held > MOST_HELD
+                    || peer.next.len() > MOST_NEXT
             })
         };
         while is_over(&self.peers[place])
@@ -884,7 +1046,7 @@ impl Supervisor {
                 let status = status.map(ExitStatus::from_raw);
                 if let Some(state) = self.jobs.get_mut(&job) {
                     let (wall, cpu) = (Duration::from_nanos(wall_ns), Duration::from_nanos(cpu_ns));
-                    state.exited(status, wall, cpu, error, now.instant);
+                    state.exited(status, wall, cpu, error.map(cut), now.instant);
                     if let Some(peer) = state.peer {
                         self.peer_ended(peer, status, now);
                     }
@@ -926,14 +1088,16 @@ impl Supervisor {
                     let text = format!("a process of the suite ended early: {text}");
                     self.notice(text, true);
                 } else if let Some(state) = self.jobs.get_mut(&peer.job) {
-                    state.trouble.get_or_insert(text);
+                    state.trouble.get_or_insert_with(|| cut(text));
                 }
             }
             ToHost::CollectError { id, failure } => {
                 let job = self.peers[place].job;
                 if let Some(state) = self.jobs.get_mut(&job) {
                     let line = failure.message.lines().next().unwrap_or_default();
-                    state.trouble.get_or_insert_with(|| format!("`{id}` could not be collected: {line}"));
+                    state
+                        .trouble
+                        .get_or_insert_with(|| cut(format!("`{id}` could not be collected: {line}")));
                 }
             }
             _ => {}
@@ -942,9 +1106,31 @@ impl Supervisor {
 }
 
 /// The beginning of a text, so that nobody fills our memory with one.
-fn cut(mut text: String) -> String {
+pub(crate) fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(TEXT_LIMIT));
     text
+}
+
+/// What is kept of a hello, in bytes.
+fn size_of_hello(hello: &Hello) -> usize {
+    let texts = [
+        &hello.runner,
+        &hello.runner_version,
+        &hello.lang_version,
+        &hello.executable,
+        &hello.cwd,
+        &hello.token,
+    ];
+    let texts = texts.into_iter().chain(&hello.argv).chain(&hello.path);
+    let texts = texts.chain(hello.env.iter().flat_map(|(name, value)| [name, value]));
+    texts.map(|text| text.len() + NAME_OVERHEAD).sum()
+}
+
+/// What is kept of what a session says once it has collected, in bytes.
+fn size_of_ready(ready: &ReadyMessage) -> usize {
+    let texts = ready.named.iter().chain(&ready.finishers).chain(&ready.packages).chain([&ready.root]);
+    let texts = texts.chain(ready.seeds.iter().flat_map(|(name, value)| [name, value]));
+    texts.map(|text| text.len() + NAME_OVERHEAD).sum()
 }
 
 fn signal_name(signal: i32) -> String {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flakewise_model::{
-    Attempt, Batch, Foreign, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict,
+    Attempt, Batch, Foreign, Notice, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict,
 };
 use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
-use flakewise_runner::{RunnerCommand, Suite, SuiteOptions};
+use flakewise_runner::{RunnerCommand, RunnerError, Suite, SuiteOptions};
 use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
 use indicatif::ProgressBar;
 
@@ -68,10 +68,15 @@ pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, Exp
             progress: &progress,
         },
     );
+    let internal_errors = suite.internal_errors();
     // Every process of the tests ends here, whatever became of them.
     drop(suite);
-    let mut triaged = triaged?;
+    let mut triaged = match triaged {
+        Err(error @ RunnerError::NoRunner { .. }) => return Ok(unobserved(&error, printer)),
+        triaged => triaged?,
+    };
     interrupts.suite_ended();
+    triaged.report.notices.extend(internal_errors.map(|text| Notice { text, warning: true }));
     let trying = |name: &str| {
         let mut bar = bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
@@ -124,6 +129,20 @@ pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, Exp
         return Ok(code as u8);
     }
     Ok(triaged.report.exit.code)
+}
+
+/// Nothing is known of the tests: the exit code of the command is all there is.
+fn unobserved(error: &RunnerError, printer: &Printer) -> u8 {
+    printer.warning(&error.to_string());
+    if let Some(hint) = error.hint() {
+        printer.hint(hint);
+    }
+    let code = match error {
+        RunnerError::NoRunner { status, .. } => status.code(),
+        _ => None,
+    };
+    // A signal has no code, and is never green.
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {

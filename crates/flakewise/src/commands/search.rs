@@ -78,6 +78,9 @@ pub(super) fn search<T>(
             progress: &progress,
         },
     );
+    if let Some(text) = suite.internal_errors() {
+        printer.warning(&text);
+    }
     drop(suite);
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();

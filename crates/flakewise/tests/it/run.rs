@@ -319,12 +319,22 @@ fn a_command_without_pytest_is_explained() {
         project.context.finish(project.command(&["--no-store"]).arg("--").args(words)).snapshot()
     };
     insta::assert_snapshot!(run(&["true"]), @r"
-    exit code: 20
+    exit code: 0
     ----- stdout -----
     ----- stderr -----
-    error: `true` ended (exit status: 0) and no pytest in it spoke to us
-    hint: the command must start pytest with our environment: with tox, add `pass_env = PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; an interpreter started with `-I` or `-E` ignores it
+    warning: `true` exited (exit status: 0) without starting pytest under the Flakewise agent
+    hint: the command must start pytest with the environment it is given: with tox, add `pass_env = PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; Python started with `-E` or `-I` ignores `PYTHONPATH`
     ");
+    insta::assert_snapshot!(run(&["sh", "-c", "exit 3"]), @r"
+    exit code: 3
+    ----- stdout -----
+    ----- stderr -----
+    warning: `sh` exited (exit status: 3) without starting pytest under the Flakewise agent
+    hint: the command must start pytest with the environment it is given: with tox, add `pass_env = PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; Python started with `-E` or `-I` ignores `PYTHONPATH`
+    ");
+    let killed =
+        project.context.finish(project.command(&["--no-store"]).args(["--", "sh", "-c", "kill -9 $$"]));
+    assert_eq!(killed.code, Some(1), "a signal is never green: {}", killed.stderr);
     insta::assert_snapshot!(run(&["no-such-program"]), @r"
     exit code: 20
     ----- stdout -----
@@ -339,6 +349,82 @@ fn a_command_without_pytest_is_explained() {
     error: `--pdb` needs the terminal to itself
     hint: debug with pytest itself, without `flakewise run --`
     ");
+}
+
+const UNITTEST: &str = "
+import unittest
+
+class Case(unittest.TestCase):
+    def test_it(self):
+        self.assertEqual(1, WANTED)
+";
+
+/// What a command without the agent exits with, and what is said about it.
+fn unobserved(project: &Project, words: &[&str]) -> (Option<i32>, String) {
+    let mut command = project.command(&["--no-store", "--tolerate", "flaky"]);
+    let output = project.context.finish(command.arg("--").args(words));
+    let ours = output.stderr.lines().skip_while(|line| !line.starts_with("warning: "));
+    (output.code, ours.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn a_python_that_ignores_the_environment_runs_pytest_without_us() {
+    let project = Project::new(&[
+        ("test_good.py", "def test_good(): pass\n"),
+        ("test_bad.py", "def test_bad(): assert 0\n"),
+    ]);
+    for option in ["-E", "-I"] {
+        for (file, code) in [("test_good.py", 0), ("test_bad.py", 1)] {
+            let words = [&python(), option, "-m", "pytest", "-q", file];
+            let (exit, said) = unobserved(&project, &words);
+            assert_eq!(exit, Some(code), "{option} {file}: {said}");
+            assert!(said.contains("Python ignores `PYTHONPATH` when started with `-E` or `-I`"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn other_runners_are_named_and_keep_their_exit_code() {
+    for (wanted, code) in [("1", 0), ("2", 1)] {
+        let project = Project::new(&[("test_case.py", &UNITTEST.replace("WANTED", wanted))]);
+        let (exit, said) = unobserved(&project, &[&python(), "-m", "unittest", "-q", "test_case"]);
+        assert_eq!(exit, Some(code), "{said}");
+        assert!(said.contains("Flakewise observes pytest only"), "{said}");
+        // The same tests under pytest are observed.
+        let output = project.context.finish(project.command(&["--no-store"]).args([
+            "--",
+            &python(),
+            "-m",
+            "pytest",
+            "-q",
+            "test_case.py",
+        ]));
+        assert_eq!(output.code, Some(code));
+        assert!(!output.stderr.contains("without starting pytest"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn errors_inside_of_the_agent_are_reported() {
+    let conftest = "
+import sys
+
+observe = sys.modules.get('flakewise_agent.observe')
+if observe is not None:
+    def note(self, event, arguments):
+        raise ZeroDivisionError('planted')
+    observe.Observer.note = note
+";
+    let project = Project::new(&[("conftest.py", conftest), ("test_a.py", "def test_a(): assert 1 == 2\n")]);
+    let output = project.shell(&["--no-store", "--format", "json"], r#""$PY" -m pytest -q"#);
+    let report = json(&output);
+    let notices: Vec<&str> =
+        report["notices"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str()).collect();
+    let ours = notices.iter().find(|text| text.starts_with("the pytest agent hit "));
+    let ours = ours.unwrap_or_else(|| panic!("{notices:?}"));
+    assert!(ours.contains("ZeroDivisionError: planted at observe.py:"), "{ours}");
+    assert!(ours.ends_with("please report this"), "{ours}");
+    assert_eq!(output.code, Some(1));
 }
 
 // What failures are compared with

@@ -162,6 +162,72 @@ fn memory_does_not_grow_with_what_an_agent_says() {
     // What matters is noted even then.
     stage.hears(0, [json!({"t": "broken", "text": "too little coverage"})]);
     assert!(stage.supervisor.run.broken && stage.end_of(0).broken);
+    stage.supervisor.tell_dropped();
+    let last: Vec<&str> =
+        stage.supervisor.run.notices[MOST_TEXTS..].iter().map(|one| &one.text[..]).collect();
+    let expected =
+        ["11 further notices of pytest were dropped", "10 further collection errors of pytest were dropped"];
+    assert_eq!(last, expected);
+}
+
+#[test]
+fn results_without_end_are_not_kept_and_make_the_run_incomplete() {
+    let mut stage = announced(&["test_a", "test_b"], 2);
+    let limit = MOST_RESULTS + 2 * MOST_RESULTS_PER_TEST;
+    stage.supervisor.sessions[0].results = limit - 1;
+    stage.hears(0, [start(0, "first"), failed(0), start(1, "first"), passed(1)]);
+    assert_eq!(stage.outcomes(), [(0, Phase::First, Outcome::Failed)]);
+    assert_eq!(stage.supervisor.run.incomplete, [format!("a pytest reported more than {limit} results")]);
+    assert_eq!(stage.lost(0), [1], "a result that is dropped is no result");
+}
+
+#[test]
+fn the_names_and_facts_of_all_sessions_together_are_limited() {
+    let mut stage = Stage::new();
+    stage.connects(0, hello("main", COMMAND, 0));
+    stage.supervisor.name_bytes = MOST_NAMES - 2 * NAME_OVERHEAD;
+    stage.hears(0, [json!({"t": "tests", "ids": ["test_a"]}), json!({"t": "tests", "ids": ["test_b"]})]);
+    stage.hears(0, [ready(2)]);
+    let names = "the names of all tests are too long to be kept";
+    let announced = "pytest announced 2 tests and named 1";
+    assert_eq!(stage.supervisor.run.incomplete, [names, announced]);
+    assert!(stage.supervisor.name_bytes <= MOST_NAMES);
+
+    stage.supervisor.fact_bytes = MOST_FACTS;
+    stage.effects();
+    stage.hears(0, [json!({"t": "more", "argv": ["x"]})]);
+    stage.connects(1, hello("main", 300, 0));
+    assert_eq!(stage.effects(), [Effect::Close { connection: 1 }]);
+    assert_eq!((stage.supervisor.sessions.len(), stage.supervisor.sessions[0].hello.argv.len()), (1, 0));
+    assert!(stage.supervisor.run.incomplete.iter().any(|text| text.starts_with("the command lines")));
+}
+
+#[test]
+fn a_refused_connection_makes_the_run_incomplete() {
+    let mut stage = announced(&["test_a"], 1);
+    stage.happens(Event::Refused).expect("it goes on");
+    assert_eq!(stage.supervisor.run.incomplete, ["more than 1000 processes connected at once"]);
+}
+
+#[test]
+fn internal_errors_are_counted_and_the_first_are_named() {
+    let mut stage = announced(&["test_a"], 1);
+    assert_eq!(stage.supervisor.internal_errors(), None);
+    let error = |site: &str, text: &str| json!({"t": "internal_error", "site": site, "error": text});
+    stage.hears(0, [error("heap.py:7", "KeyError: 'a'\nmore")]);
+    let one = "the pytest agent hit 1 internal error: KeyError: 'a' at heap.py:7; please report this";
+    assert_eq!(stage.supervisor.internal_errors().as_deref(), Some(one));
+    let long = "é".repeat(5000);
+    for number in 0..2 * MOST_SITES {
+        stage.hears(0, [error(&format!("reads.py:{number}"), &long), error("heap.py:7", "again")]);
+    }
+    let text = stage.supervisor.internal_errors().expect("there were some");
+    assert!(
+        text.starts_with("the pytest agent hit 4001 internal errors: KeyError: 'a' at heap.py:7; é"),
+        "{text}"
+    );
+    assert!(text.ends_with("; and at 997 other places; please report this") && text.len() < 1000, "{text}");
+    assert_eq!(stage.supervisor.run.incomplete, [""; 0], "results are not affected");
 }
 
 #[test]
@@ -214,7 +280,7 @@ fn only_so_many_processes_may_speak() {
     stage.told();
     stage.connects(20_000, hello("main", 5, 0));
     assert_eq!(stage.effects(), [Effect::Close { connection: 20_000 }]);
-    assert_eq!(stage.supervisor.run.incomplete, ["more than 10000 processes of pytest spoke to us"]);
+    assert_eq!(stage.supervisor.run.incomplete, ["more than 10000 processes of pytest connected"]);
 }
 
 mod connections {
@@ -301,5 +367,15 @@ mod connections {
             stage.hears(1, [start(0, "first")]);
         }
         assert!(stage.supervisor.peers.iter().all(|(_, peer)| peer.next.is_empty()));
+        // Nor behind several of them.
+        for connection in 2..100 {
+            stage.connects(connection, resumed("main", COMMAND));
+            for _ in 0..10 {
+                stage.hears(connection, [start(0, "first")]);
+            }
+            let next = stage.supervisor.peers.iter().map(|(_, peer)| &peer.next).next().expect("main");
+            let held: usize = next.iter().map(|next| next.held.len()).sum();
+            assert!(next.len() <= MOST_NEXT && held <= MOST_HELD, "{} with {held}", next.len());
+        }
     }
 }

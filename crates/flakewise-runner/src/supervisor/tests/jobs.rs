@@ -237,3 +237,41 @@ fn a_child_of_the_suite_that_gets_into_trouble_is_told() {
     stage.hears(2, [json!({"t": "trouble", "text": "OSError: x"})]);
     assert_eq!(stage.warnings(), ["a process of the suite ended early: OSError: x"]);
 }
+
+#[test]
+fn a_job_with_more_results_than_are_taken_has_none() {
+    let mut stage = with_job(false);
+    stage.hears(1, [forked(7, 301)]);
+    stage.connects(2, hello("child", 301, 7));
+    for _ in 0..2 + MOST_MORE_RESULTS {
+        stage.hears(2, [start(1, "fork"), passed(1)]);
+    }
+    assert_eq!(stage.executions(7).len(), 2 + MOST_MORE_RESULTS);
+    // Not even those that came before: which of them is right is unknown.
+    stage.hears(2, [start(1, "fork"), passed(1), start(0, "fork"), passed(0)]);
+    assert_eq!(stage.executions(7), []);
+    let job = stage.supervisor.jobs.remove(&7).expect("it is there");
+    let test = TestKey { session: 0, number: 1 };
+    assert_eq!(job.outcome_of(test, Phase::Fork), Err("it reported more than 1002 results".to_owned()));
+}
+
+#[test]
+fn a_new_process_names_only_tests_that_it_was_told_to_run() {
+    let mut stage = Stage::running(2);
+    let numbers = [("test_it.py::test_1".to_owned(), 1)].into();
+    let state = JobState { numbers, ..JobState::default() };
+    stage.supervisor.jobs.insert(7, state);
+    stage.connects(1, hello("fresh", 301, 7));
+    let long = "x".repeat(1 << 20);
+    stage.hears(1, [json!({"t": "tests", "ids": [long, "test_it.py::test_1"]})]);
+    assert_eq!(stage.supervisor.jobs[&7].names, ["", "test_it.py::test_1"]);
+    // Their indices are kept.
+    stage.hears(1, [start(0, "fresh"), failed(0), start(1, "fresh"), passed(1)]);
+    assert_eq!(stage.executions(7), [(1, Outcome::Passed)]);
+    stage.hears(1, [json!({"t": "tests", "ids": vec![""; 2000]})]);
+    let job = &stage.supervisor.jobs[&7];
+    assert_eq!(
+        (job.names.len(), job.trouble.as_deref()),
+        (2, Some("it found more tests than it was told to run"))
+    );
+}
