@@ -22,7 +22,7 @@ from pathlib import Path
 PYTHON = os.environ.get("AGENT_PYTHON") or sys.executable
 AGENT = Path(__file__).resolve().parent.parent / "flakewise_agent"
 #: Nothing here takes more than a few seconds unless something hangs.
-LIMIT = float(os.environ.get("AGENT_LIMIT", "40"))
+LIMIT = float(os.environ.get("AGENT_LIMIT", "300"))
 
 #: The longest message that the host takes, in bytes.
 LINE_LIMIT = 1 << 20

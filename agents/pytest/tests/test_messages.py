@@ -245,7 +245,7 @@ class TestSubtests:
             """
         )
         assert host.ends() == [("test_one", "failed"), ("test_two", "passed"), ("test_three", "passed")]
-        assert host.main.all("end")[0]["ns"] < 0.1e9 + 1e9
+        assert 0.06e9 <= host.main.all("end")[0]["ns"] < 20e9
 
     @pytest.mark.runner(9)
     def test_a_rerun_counts_its_own_subtests_only(self, run):

@@ -11,8 +11,8 @@ use flakewise_eval::{Corpus, CpuClock, Dataset};
 use flakewise_model::TestId;
 use flakewise_predict::{Familiarity, Features, Keys, Model, Row, TrainOptions};
 use flakewise_source::SourceTest;
-use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 
 /// Tests that are predicted for each size.
 const ASKED: usize = 2000;
@@ -44,7 +44,7 @@ fn main() {
 
 /// Processor time of training, of one prediction, and the size of the file.
 fn measure(corpus: &Corpus, asked: &[SourceTest], size: usize) -> (f64, f64, f64) {
-    let mut random = StdRng::seed_from_u64(1);
+    let mut random = ChaCha12Rng::seed_from_u64(1);
     let known: Vec<(Features, TestId, usize)> = (0..size)
         .map(|number| {
             let row = number % corpus.features.len();
@@ -77,7 +77,7 @@ fn measure(corpus: &Corpus, asked: &[SourceTest], size: usize) -> (f64, f64, f64
     (seconds, clock.seconds() * 1e6 / asked.len() as f64, bytes as f64 / 1e6)
 }
 
-fn mutated(features: &Features, copy: u64, random: &mut StdRng) -> Features {
+fn mutated(features: &Features, copy: u64, random: &mut ChaCha12Rng) -> Features {
     let mut features = features.clone();
     if copy > 0 {
         for words in [&mut features.body, &mut features.context] {

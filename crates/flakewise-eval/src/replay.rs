@@ -10,8 +10,8 @@
 use flakewise_hunt::cannier::{self, Point, Subject};
 use flakewise_hunt::{Candidate, Known, Planner, Prior};
 use flakewise_model::Hidden;
-use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 
 /// A test of which runs were recorded.
@@ -181,7 +181,7 @@ impl Replay {
     }
 
     fn world(&self, seed: u64) -> Vec<Fate> {
-        let mut random = StdRng::seed_from_u64(seed);
+        let mut random = ChaCha12Rng::seed_from_u64(seed);
         let mut fate = |test: &ReplayTest| {
             let Known { passed, failed, .. } = test.known;
             let place = random.random();

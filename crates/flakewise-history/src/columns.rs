@@ -187,19 +187,31 @@ pub(crate) fn delta_fields(columns: &[Column]) -> Vec<StructField> {
 mod tests {
     use super::*;
 
-    /// The page lists the columns of each table in order, some rows for several.
+    /// The page lists the columns of each table in order, with their types.
     #[test]
     fn the_docs_list_every_column_in_order() {
+        let described = |column: &Column| {
+            let kind = match column.kind {
+                Kind::Label | Kind::Text => "text",
+                Kind::Integer => "integer",
+                Kind::Long => "big integer",
+                Kind::Double => "double",
+                Kind::Boolean => "boolean",
+                Kind::Date => "date",
+                Kind::Time => "time, UTC",
+            };
+            format!("`{}` | {kind}{}", column.name, if column.nullable { "?" } else { "" })
+        };
         let page = include_str!("../../../docs/src/reference/sql.md");
         for (heading, columns) in [("attempts", ATTEMPTS), ("reports", RUNS), ("verdicts", VERDICTS)] {
             let section = page.split("\n## ").find(|section| section.starts_with(&format!("`{heading}`")));
             let section = section.expect("the table has a section");
-            let listed: Vec<(&str, bool)> = section
+            let listed: Vec<&str> = section
                 .lines()
-                .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
-                .map(|(name, rest)| (name, rest.split(" |").next().is_some_and(|kind| kind.ends_with('?'))))
+                .filter(|line| line.starts_with("| `"))
+                .map(|line| line[2..].rsplit_once(" | ").expect("a row has three cells").0)
                 .collect();
-            let expected: Vec<_> = columns.iter().map(|column| (column.name, column.nullable)).collect();
+            let expected: Vec<String> = columns.iter().map(described).collect();
             assert_eq!(listed, expected, "{heading}");
         }
     }

@@ -17,8 +17,8 @@ use flakewise_model::{
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 use rand::SeedableRng as _;
-use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
+use rand_chacha::ChaCha12Rng;
 
 use crate::answers::Answers;
 use crate::decide::{LIKELY, SURE, chance, odds_of_difference};
@@ -384,7 +384,7 @@ impl Search<'_, '_> {
     fn part_that_differs(&mut self) -> Result<Option<Vec<TestKey>>, RunnerError> {
         let mut rest = self.others();
         let near = rest.partition_point(|test| self.is_near(*test));
-        rest[near..].shuffle(&mut StdRng::seed_from_u64(self.context.settings.seed));
+        rest[near..].shuffle(&mut ChaCha12Rng::seed_from_u64(self.context.settings.seed));
         let mut parts: Vec<Vec<TestKey>> = Vec::new();
         let mut size = 1;
         while !rest.is_empty() {

@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use flakewise_model::Hidden;
-use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 
 use crate::Prior;
 use crate::belief::{Belief, Member};
@@ -81,7 +81,7 @@ impl Planner {
 
     /// Begins a hunt with another prior than the one that ships.
     pub fn with_prior(candidates: &[Candidate], prior: &Prior, seed: u64) -> Self {
-        let mut random = StdRng::seed_from_u64(seed);
+        let mut random = ChaCha12Rng::seed_from_u64(seed);
         let members: Vec<Member> = candidates
             .iter()
             .map(|&Candidate { risk, class, module, passed, failed, .. }| Member {
@@ -215,7 +215,7 @@ impl Planner {
     pub fn hidden_draws(&self, draws: usize, all: bool) -> Vec<u32> {
         let mut belief = self.belief.clone();
         belief.tell_all();
-        belief.draw(draws, all, &mut StdRng::seed_from_u64(self.seed))
+        belief.draw(draws, all, &mut ChaCha12Rng::seed_from_u64(self.seed))
     }
 
     /// The chance that a test is flaky, after what it has shown.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{CulpritAnswer, NamedTest, Outcome, ReproduceReport, Tally, Way};
 use flakewise_runner::{FreshOptions, RunnerError, Suite, TestKey};
-use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha12Rng;
 
 use crate::culprit::{CulpritContext, CulpritError, CulpritProgress, Rest, find, search};
 
@@ -33,7 +33,7 @@ pub fn reproduce(
 ) -> Result<ReproduceReport, CulpritError> {
     let (mut search, Rest { end, fresh_takes }) = search(suite, context, SEARCH_SHARE)?;
     let test = find(suite, &search.test.name)?;
-    let random = StdRng::seed_from_u64(context.settings.seed);
+    let random = ChaCha12Rng::seed_from_u64(context.settings.seed);
     let mut measure =
         Measure { suite, test, tell: context.progress, random, end, fresh_takes, is_spent: false };
     let mut hash_seeds = 0;
@@ -71,7 +71,7 @@ struct Measure<'a> {
     suite: &'a mut Suite,
     test: TestKey,
     tell: &'a dyn Fn(CulpritProgress),
-    random: StdRng,
+    random: ChaCha12Rng,
     /// When nothing more is begun, and whether it came to that.
     end: Instant,
     is_spent: bool,

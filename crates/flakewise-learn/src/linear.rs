@@ -5,8 +5,8 @@
 //! in liblinear, the second by Newton's method with conjugate gradients.
 
 use rand::SeedableRng;
-use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha12Rng;
 
 use crate::calibration::{logistic, softplus};
 use crate::matrix::{SparseMatrix, SparseRow};
@@ -139,7 +139,7 @@ impl<'a> Descent<'a> {
     }
 
     fn run(mut self, tolerance: f64, seed: u64) -> LinearModel {
-        let mut random = StdRng::seed_from_u64(seed);
+        let mut random = ChaCha12Rng::seed_from_u64(seed);
         // A row without a price says nothing.
         let all: Vec<usize> = (0..self.rows.rows()).filter(|&row| self.diagonal[row].is_finite()).collect();
         let mut active = all.clone();

@@ -3,8 +3,8 @@
 //! After Johnson and Lindenstrauss, with the very sparse signs of Li, Hastie
 //! and Church, as `SparseRandomProjection` of scikit-learn has them.
 
-use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 
 use crate::matrix::{SparseMatrix, SparseRow};
@@ -34,7 +34,7 @@ impl Projection {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of dimensions")]
     pub fn new(columns: usize, dimensions: usize, seed: u64) -> Self {
         let density = 1.0 / (columns.max(1) as f64).sqrt();
-        let mut random = StdRng::seed_from_u64(seed);
+        let mut random = ChaCha12Rng::seed_from_u64(seed);
         let mut starts = vec![0];
         let mut places = Vec::new();
         for _ in 0..columns {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rand::SeedableRng;
-use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
+use rand_chacha::ChaCha12Rng;
 
 /// Rows to learn from and rows to be judged by, both rising.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Fold {
 
 /// So many folds, each with its share of every label.
 pub fn stratified_folds<L: Ord>(labels: &[L], folds: usize, seed: u64) -> Vec<Fold> {
-    let mut random = StdRng::seed_from_u64(seed);
+    let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut assigned = vec![0; labels.len()];
     // Dealing goes on where the label before stopped, so that folds differ by
     // one row at most.
@@ -61,7 +61,7 @@ pub fn stratified_group_folds<L: Ord, G: Ord>(
             (rows, shares)
         })
         .collect();
-    members.shuffle(&mut StdRng::seed_from_u64(seed));
+    members.shuffle(&mut ChaCha12Rng::seed_from_u64(seed));
     members.sort_by(|(_, left), (_, right)| heaviest(right).total_cmp(&heaviest(left)));
 
     let mut assigned = vec![0; labels.len()];

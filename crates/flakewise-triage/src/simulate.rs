@@ -12,8 +12,8 @@ use flakewise_model::{
     BaseSource, Blame, Failure, FlakyKind, Outcome, Phase, Refusal, SeenOn, Timestamp, Touch, TouchedFile,
 };
 use flakewise_runner::{Director as _, Execution, TestKey};
-use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha12Rng;
 
 use crate::judge::{BaseFacts, ChangeFacts, Facts, judge};
 use crate::kind::{Condition, Trials};
@@ -75,7 +75,7 @@ enum Behaviour {
 }
 
 impl Behaviour {
-    fn draw(kind: FlakyKind, random: &mut StdRng) -> Self {
+    fn draw(kind: FlakyKind, random: &mut ChaCha12Rng) -> Self {
         // What is known of tests that have just failed once: Beta(1.3, 3), as the
         // judge has it; by rejection.
         let mut rate = || loop {
@@ -93,7 +93,7 @@ impl Behaviour {
         }
     }
 
-    fn fails(self, condition: Condition, run: u32, random: &mut StdRng) -> bool {
+    fn fails(self, condition: Condition, run: u32, random: &mut ChaCha12Rng) -> bool {
         match (self, condition) {
             (Self::Random(rate), _)
             | (Self::InSuite(rate), Condition::AtOnce | Condition::Later)
@@ -109,7 +109,7 @@ impl Behaviour {
 
     /// How often it fails when the whole suite runs: at another moment, with another
     /// hash seed, and with the tests before it in another order or on other machines.
-    fn whole_run_rate(self, random: &mut StdRng) -> f64 {
+    fn whole_run_rate(self, random: &mut ChaCha12Rng) -> f64 {
         match self {
             Self::Random(rate) => rate,
             Self::InSuite(rate) | Self::InProcess(rate) => rate * random.random_range(0.02..1.0),
@@ -156,12 +156,12 @@ impl Default for Assumptions {
 
 /// Judges this many made-up failures.
 pub fn simulate(count: u32, seed: u64, assumptions: Assumptions) -> Vec<Judged> {
-    let mut random = StdRng::seed_from_u64(seed);
+    let mut random = ChaCha12Rng::seed_from_u64(seed);
     (0..count).map(|_| one(assumptions, &mut random)).collect()
 }
 
 /// One of several, by their shares.
-fn draw<T: Copy>(choices: &[T], shares: &[f64], random: &mut StdRng) -> T {
+fn draw<T: Copy>(choices: &[T], shares: &[f64], random: &mut ChaCha12Rng) -> T {
     let mut rest: f64 = random.random_range(0.0..shares.iter().sum());
     for (choice, share) in choices.iter().zip(shares) {
         rest -= share;
@@ -172,7 +172,7 @@ fn draw<T: Copy>(choices: &[T], shares: &[f64], random: &mut StdRng) -> T {
     choices[choices.len() - 1]
 }
 
-fn one(assumptions: Assumptions, random: &mut StdRng) -> Judged {
+fn one(assumptions: Assumptions, random: &mut ChaCha12Rng) -> Judged {
     const KINDS: [FlakyKind; 5] = [
         FlakyKind::Transient,
         FlakyKind::StateDependent,
@@ -225,7 +225,7 @@ fn one(assumptions: Assumptions, random: &mut StdRng) -> Judged {
     }
 }
 
-fn meeting(is_broken: bool, unseen: f64, random: &mut StdRng) -> Meeting {
+fn meeting(is_broken: bool, unseen: f64, random: &mut ChaCha12Rng) -> Meeting {
     let touches =
         |touch: Touch| Meeting::Touches(vec![TouchedFile { path: "shop/cart.py".to_owned(), touch }]);
     let [executes, loads, _, unknown] = BROKEN_TOUCHES;
@@ -239,7 +239,7 @@ fn meeting(is_broken: bool, unseen: f64, random: &mut StdRng) -> Meeting {
 }
 
 /// What clean commits without the change showed.
-fn past(cause: Cause, behaviour: Behaviour, same_look: f64, random: &mut StdRng) -> Option<Past> {
+fn past(cause: Cause, behaviour: Behaviour, same_look: f64, random: &mut ChaCha12Rng) -> Option<Past> {
     if !random.random_bool(WITH_HISTORY) {
         return None;
     }
@@ -278,12 +278,12 @@ fn base(
     behaviour: Behaviour,
     has_passed: bool,
     first: &Execution,
-    random: &mut StdRng,
+    random: &mut ChaCha12Rng,
 ) -> Option<BaseFacts> {
     if !random.random_bool(VERIFIED) || first.outcome != Outcome::Failed {
         return None;
     }
-    let fails = |random: &mut StdRng| match cause {
+    let fails = |random: &mut ChaCha12Rng| match cause {
         Cause::Regression | Cause::NewFlake(_) => false,
         Cause::Flake(_) => behaviour.fails(Condition::NewProcess, u32::MAX, random),
         Cause::Environment => true,
@@ -315,7 +315,7 @@ impl Climbed {
 }
 
 /// Climbs the ladder as [`crate::triage()`] does, with a test that is made up.
-fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &mut StdRng) -> Climbed {
+fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &mut ChaCha12Rng) -> Climbed {
     let settings = TriageSettings {
         immediate: 1,
         postponed: 1,
@@ -336,21 +336,22 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
     let key = TestKey { session: 0, number: 0 };
     let mut climbed = Climbed { executions: Vec::new(), trials: Trials::new(has_predecessors) };
     let mut run = 0;
-    let mut attempt = |climbed: &mut Climbed, phase: Phase, condition: Condition, random: &mut StdRng| {
-        let failed = phase == Phase::First || behaviour.fails(condition, run, random);
-        if phase != Phase::First {
-            run += 1;
-            climbed.trials.add(condition, failed);
-        }
-        let outcome = match failed {
-            true if crashes => Outcome::Crashed,
-            true => Outcome::Failed,
-            false => Outcome::Passed,
+    let mut attempt =
+        |climbed: &mut Climbed, phase: Phase, condition: Condition, random: &mut ChaCha12Rng| {
+            let failed = phase == Phase::First || behaviour.fails(condition, run, random);
+            if phase != Phase::First {
+                run += 1;
+                climbed.trials.add(condition, failed);
+            }
+            let outcome = match failed {
+                true if crashes => Outcome::Crashed,
+                true => Outcome::Failed,
+                false => Outcome::Passed,
+            };
+            let execution = execution(key, phase, outcome);
+            climbed.executions.push(execution.clone());
+            execution
         };
-        let execution = execution(key, phase, outcome);
-        climbed.executions.push(execution.clone());
-        execution
-    };
     let first = attempt(&mut climbed, Phase::First, Condition::AtOnce, random);
     let mut again = !crashes && ladder.again(&first);
     ladder.ended(&first);
@@ -373,7 +374,7 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
         (Condition::OtherSeed, 0.8),
     ]
     .into();
-    let mut contrast = |climbed: &mut Climbed, conditions: &[Condition], random: &mut StdRng| {
+    let mut contrast = |climbed: &mut Climbed, conditions: &[Condition], random: &mut ChaCha12Rng| {
         let available: Vec<_> = conditions
             .iter()
             .filter(|condition| !(crashes && **condition == Condition::Later))

@@ -6,8 +6,8 @@
 //! that row or column is worth running.
 
 use flakewise_hunt::Pair;
-use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng};
+use rand_chacha::ChaCha12Rng;
 
 /// Chooses pairs.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct PairPlanner {
     asked_first: Vec<u32>,
     asked_second: Vec<u32>,
     true_pairs: Vec<Pair>,
-    random: StdRng,
+    random: ChaCha12Rng,
 }
 
 /// Runs of a test that what is believed of all of them counts as.
@@ -37,7 +37,7 @@ impl PairPlanner {
             asked_first: vec![0; tests],
             asked_second: vec![0; tests],
             true_pairs: Vec::new(),
-            random: StdRng::seed_from_u64(seed),
+            random: ChaCha12Rng::seed_from_u64(seed),
         }
     }
 

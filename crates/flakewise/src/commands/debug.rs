@@ -38,7 +38,7 @@ pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Resu
     bar.finish_and_clear();
     let tests: Vec<_> = found.iter().map(|(name, meeting)| described(name, meeting)).collect();
     let files: Vec<_> = change.files.iter().map(|file| file.path.as_str()).collect();
-    let report = serde_json::json!({ "base": change.base, "changed": files, "tests": tests });
+    let report = serde_json::json!({ "format": 1, "base": change.base, "changed": files, "tests": tests });
     printer.data(&json_document(&report))?;
     Ok(ExitCode::Success)
 }
@@ -101,6 +101,7 @@ pub(crate) fn pairs(arguments: &PairsArguments, printer: &Printer) -> Result<Exi
         .collect();
     let pairs: Vec<_> = found.pairs.iter().map(|pair| [pair.first, pair.second]).collect();
     let report = serde_json::json!({
+        "format": 1,
         "tests": tests,
         "pairs": pairs,
         "asked": found.asked,
