@@ -22,6 +22,7 @@ use flakewise_model::{
 use flakewise_runner::{
     Director, Execution, Forks, FreshOptions, Measured, RunnerError, Suite, TestKey, Versions,
 };
+use tracing::info_span;
 
 use self::prey::{MOST_TROUBLE, Prey};
 use crate::name::{class_of, file_of};
@@ -171,11 +172,11 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let past = context.knowledge.past(&ids, &run);
     let risks = context.knowledge.risks(&ids, &suite.ids_root());
     let mut hunter = Hunter::new(suite, context, run, &keys, ids, &past, risks);
-    let first = hunter.suite_once(suite);
+    let first = info_span!("suite in a fork").in_scope(|| hunter.suite_once(suite));
     let ended = first
-        .and_then(|()| hunter.measure(suite))
-        .and_then(|()| hunter.run_orders(suite))
-        .and_then(|()| hunter.run_alone(suite));
+        .and_then(|()| info_span!("measure").in_scope(|| hunter.measure(suite)))
+        .and_then(|()| info_span!("other orders").in_scope(|| hunter.run_orders(suite)))
+        .and_then(|()| info_span!("tests alone").in_scope(|| hunter.run_alone(suite)));
     match ended {
         Ok(()) => {}
         // What is known so far is worth telling.

@@ -203,6 +203,7 @@ impl Suite {
 
     /// Runs tests in forks, several side by side, until nothing more is wanted.
     pub fn fork_many(&mut self, side_by_side: usize, forks: &mut dyn Forks) -> Result<(), RunnerError> {
+        let _span = tracing::debug_span!("forks", side_by_side).entered();
         let mut running: Vec<Running> = Vec::new();
         let mut looked = Instant::now();
         let mut is_swept = true;

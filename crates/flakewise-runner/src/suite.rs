@@ -175,6 +175,7 @@ impl Suite {
 
     /// Runs the suite to its end, through crashes and hangs.
     pub fn run(&mut self, director: &mut dyn Director) -> Result<SuiteRun, RunnerError> {
+        let _span = tracing::info_span!("suite").entered();
         while let Step::Waiting(session) = self.advance(director)? {
             self.release(session, false);
         }
