@@ -87,39 +87,6 @@ fn every_scenario_ends_with_the_only_right_exit_code_and_headlines() {
     assert!(!wanted.is_empty() || share <= NEEDLESS, "{text}");
 }
 
-#[test]
-fn tox_that_passes_no_variables_keeps_its_exit_code() {
-    let python = Python::find();
-    if !python.has_tools {
-        return show("skipped without FLAKEWISE_GREEN_PYTHON, a Python with tox");
-    }
-    let program = python.path.display();
-    let tox = format!(
-        "[tox]\nno_package = true\nenv_list = tests\n\n[testenv]\nskip_install = true\nallowlist_externals = *\n\
-         commands =\n    {program} -m pytest -q\n"
-    );
-    for (body, right) in [("pass", 0), ("assert 0", 1)] {
-        let context = TestContext::new(env!("CARGO_BIN_EXE_flakewise"));
-        context.write("tox.ini", &tox);
-        context.write("test_it.py", &format!("def test_it(): {body}\n"));
-        let tox = python.path.with_file_name("tox");
-        let mut command = context.command();
-        command.args(["run", "--no-store", "--tolerate", "flaky", "--"]).arg(tox).arg("-q");
-        let output = context.finish(&mut command);
-        assert_eq!(output.code, Some(right), "{}", output.stderr);
-        assert!(
-            output.stderr.contains("without starting pytest under the Flakewise agent"),
-            "{}",
-            output.stderr
-        );
-        assert!(
-            output.stderr.contains("tox does not pass the environment on by default"),
-            "{}",
-            output.stderr
-        );
-    }
-}
-
 /// Tells people what was done, also if all is well (`--nocapture`).
 #[expect(clippy::print_stdout, reason = "the harness shows or hides it")]
 fn show(text: &str) {

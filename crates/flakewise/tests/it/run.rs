@@ -405,6 +405,29 @@ fn other_runners_are_named_and_keep_their_exit_code() {
 }
 
 #[test]
+fn tox_that_passes_no_variables_keeps_its_exit_code() {
+    // `.ci/run` installs one with tox; elsewhere there need not be one.
+    let Some(python) = std::env::var_os("FLAKEWISE_GREEN_PYTHON") else {
+        let on_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!on_ci, "FLAKEWISE_GREEN_PYTHON must name a Python with pytest and tox");
+        return;
+    };
+    let python = Path::new(&python);
+    let tox = format!(
+        "[tox]\nno_package = true\nenv_list = tests\n\n[testenv]\nskip_install = true\nallowlist_externals = *\n\
+         commands =\n    {} -m pytest -q\n",
+        python.display()
+    );
+    for (body, code) in [("pass", 0), ("assert 0", 1)] {
+        let project = Project::new(&[("tox.ini", &tox), ("test_it.py", &format!("def test_it(): {body}\n"))]);
+        let program = python.with_file_name("tox");
+        let (exit, said) = unobserved(&project, &[&program.to_string_lossy(), "-q"]);
+        assert_eq!(exit, Some(code), "{said}");
+        assert!(said.contains("tox does not pass the environment on by default"), "{said}");
+    }
+}
+
+#[test]
 fn errors_inside_of_the_agent_are_reported() {
     let conftest = "
 import sys

@@ -102,10 +102,14 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
             progress: &progress,
         },
     );
+    let internal_errors = suite.internal_errors();
     drop(suite);
     interrupts.suite_ended();
     if let Some(bar) = bar.take() {
         bar.finish_and_clear();
+    }
+    if let Some(text) = internal_errors {
+        printer.warning(&text);
     }
     memory.send();
     let report = report?;
