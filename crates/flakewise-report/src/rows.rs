@@ -52,28 +52,17 @@ pub fn rows_text(rows: &Rows) -> String {
 /// RFC 4180, with a header line. Texts that a spreadsheet would take for a
 /// formula begin with an apostrophe.
 pub fn rows_csv(rows: &Rows) -> String {
-    let line = |cells: Vec<String>| {
-        let cells: Vec<_> = cells
-            .into_iter()
-            .map(|cell| {
-                if cell.contains([',', '"', '\n', '\r']) {
-                    format!("\"{}\"", cell.replace('"', "\"\""))
-                } else {
-                    cell
-                }
-            })
-            .collect();
-        format!("{}\r\n", cells.join(","))
-    };
     let cell = |value: &Value| match value {
         Value::Text(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
         _ => text(value),
     };
-    let mut out = line(rows.columns.clone());
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let mut write = |cells: Vec<String>| writer.write_record(cells).expect("rows are as long as the header");
+    write(rows.columns.clone());
     for row in &rows.rows {
-        out.push_str(&line(row.iter().map(cell).collect()));
+        write(row.iter().map(cell).collect());
     }
-    out
+    String::from_utf8(writer.into_inner().expect("memory is written to")).expect("cells are UTF-8")
 }
 
 /// One JSON object per line.
