@@ -9,14 +9,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use flakewise_model::{Failure, Outcome, Timestamp};
+use flakewise_model::{Failure, Notice, Outcome, Timestamp};
 use flakewise_protocol::{
     AgentPhase, Hello, Job, ReadyMessage, Role, TestFailureMessage, ToAgent, ToHost, VERSION,
 };
 use slab::Slab;
 
 use crate::RunnerError;
-use crate::execution::{self, CollectError, Execution, RunnerNotice, SessionEnd, SuiteRun, TestKey};
+use crate::execution::{self, CollectError, Execution, SessionEnd, SuiteRun, TestKey};
 use crate::hub::Event;
 use crate::jobs::{JobEnd, JobState};
 use crate::state::Seen;
@@ -524,7 +524,7 @@ impl Supervisor {
 
     pub(crate) fn notice(&mut self, text: String, warning: bool) {
         if self.run.notices.len() < MOST_TEXTS {
-            self.run.notices.push(RunnerNotice { text: cut(text), warning });
+            self.run.notices.push(Notice { text: cut(text), warning });
         }
     }
 
