@@ -317,7 +317,7 @@ pub(crate) struct HuntArguments {
         pass. That takes forks of one process, which cost milliseconds; what is found is\n\
         confirmed in new processes, and told with a plain command that shows it.\n\n\
         Orders in which it failed before are taken from the history. If it is interrupted, the\n\
-        same command goes on where it was, as long as the code is the same.",
+        same command continues, as long as no tracked file and no code changed.",
     after_help = "Examples:\n  \
         flakewise culprit test_total -- pytest\n  \
         flakewise culprit --all tests/test_cart.py::test_total -- python -m pytest tests"
