@@ -102,8 +102,12 @@ pub(crate) fn find(text: &str, needle: &str) -> Option<usize> {
 
 /// A word of a command line, so that a shell takes it for one.
 pub fn shell_word(word: &str) -> String {
-    let quoted = shlex::Quoter::new().allow_nul(true).quote(word).expect("only NUL is refused by default");
-    quoted.into_owned()
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
