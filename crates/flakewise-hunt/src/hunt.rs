@@ -156,11 +156,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
         return Err(RunnerError::NoTests);
     }
     let run = Arc::new((context.run)(suite.versions()));
-    let mut notices: Vec<Notice> = collected
-        .notices
-        .into_iter()
-        .map(|notice| Notice { text: notice.text, warning: notice.warning })
-        .collect();
+    let mut notices = collected.notices;
     for error in &collected.collect_errors {
         let text = format!("`{}` could not be collected: its tests are not hunted", error.name);
         notices.push(Notice { text, warning: true });

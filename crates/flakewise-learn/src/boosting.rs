@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use crate::bins::{Table, bin_columns};
+use crate::calibration::logistic;
 use crate::grow::{Grower, Sample};
 use crate::histogram::{Layout, Scale};
 use crate::random::Random;
@@ -299,10 +300,6 @@ impl Objective<'_> {
         }
         derivatives
     }
-}
-
-fn logistic(score: f64) -> f64 {
-    1.0 / (1.0 + (-score).exp())
 }
 
 fn to_probabilities(scores: &mut [f32]) {

@@ -162,7 +162,7 @@ impl Platt {
 
 /// `1 / (1 + exp(-odds))`: log odds as a probability.
 pub fn logistic(odds: f64) -> f64 {
-    if odds >= 0.0 { 1.0 / (1.0 + (-odds).exp()) } else { odds.exp() / (1.0 + odds.exp()) }
+    1.0 / (1.0 + (-odds).exp())
 }
 
 /// `ln(1 + exp(odds))`, without overflow.

@@ -12,6 +12,7 @@ mod culprit;
 mod explain;
 mod hunt;
 mod json;
+mod lines;
 mod markdown;
 mod risk;
 mod rows;

@@ -54,23 +54,17 @@ pub fn rows_text(rows: &Rows) -> String {
 /// written `\n`. Texts that a spreadsheet would take for a formula begin with an
 /// apostrophe.
 pub fn rows_csv(rows: &Rows) -> String {
-    let quoted = |cell: String| {
-        if cell.contains([',', '"']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
-    };
     let cell = |value: &Value| match value {
         Value::Text(name) if name.starts_with(FORMULA) => format!("'{}", text(value)),
         _ => text(value),
     };
-    let line = |cells: Vec<String>| {
-        let cells: Vec<_> = cells.into_iter().map(quoted).collect();
-        format!("{}\r\n", cells.join(","))
-    };
-    let columns = rows.columns.iter().map(|name| cell(&Value::Text(name.clone())));
-    let mut out = line(columns.collect());
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let mut write = |cells: Vec<String>| writer.write_record(cells).expect("rows are as long as the header");
+    write(rows.columns.iter().map(|name| cell(&Value::Text(name.clone()))).collect());
     for row in &rows.rows {
-        out.push_str(&line(row.iter().map(cell).collect()));
+        write(row.iter().map(cell).collect());
     }
-    out
+    String::from_utf8(writer.into_inner().expect("memory is written to")).expect("cells are UTF-8")
 }
 
 /// One JSON object per line.

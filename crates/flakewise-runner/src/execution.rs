@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Attempt, Failure, Outcome, Phase, Run, TestId, Timestamp};
+use flakewise_model::{Attempt, Failure, Notice, Outcome, Phase, Run, TestId, Timestamp};
 use flakewise_protocol::{AgentPhase, TestEnding, TestFailureMessage};
 
 use crate::supervisor::cut;
@@ -149,15 +149,6 @@ pub struct CollectError {
     pub place: Option<Place>,
 }
 
-/// Something people should know about how the tests were run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunnerNotice {
-    /// What, as a sentence without a full stop.
-    pub text: String,
-    /// Whether it makes answers weaker.
-    pub warning: bool,
-}
-
 /// How one pytest ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts about a process, in any combination")]
@@ -193,7 +184,7 @@ pub struct SuiteRun {
     /// Why the suite stopped early, if somebody wished it to.
     pub stopped: Option<String>,
     /// Things to tell people.
-    pub notices: Vec<RunnerNotice>,
+    pub notices: Vec<Notice>,
 }
 
 /// The test's id as told from pytest's rootdir, from its node id: the same that

@@ -1,6 +1,6 @@
 //! Runs a project's tests: lists, executes, isolates and time-limits them.
 //!
-//! One adapter per test runner; so far [`pytest`](Suite). The adapter starts the
+//! So far [`pytest`](Suite) only. It starts the
 //! user's own command with an agent injected through the environment, so the
 //! project need not know of us. The agent is embedded in this crate, speaks
 //! `flakewise-protocol`, and decides nothing.
@@ -39,8 +39,7 @@ mod watch;
 pub use command::{RunnerCommand, Unobserved};
 pub use error::RunnerError;
 pub use execution::{
-    CollectError, Execution, Observation, Place, ProcessCost, RunnerNotice, SessionEnd, SuiteRun, TestKey,
-    Versions,
+    CollectError, Execution, Observation, Place, ProcessCost, SessionEnd, SuiteRun, TestKey, Versions,
 };
 pub use facts::{SessionFacts, Typed};
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};

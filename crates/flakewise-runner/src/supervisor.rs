@@ -9,14 +9,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use flakewise_model::{Failure, Outcome, Timestamp};
+use flakewise_model::{Failure, Notice, Outcome, Timestamp};
 use flakewise_protocol::{
     AgentPhase, Hello, Job, ReadyMessage, Role, TestFailureMessage, ToAgent, ToHost, VERSION,
 };
 use slab::Slab;
 
 use crate::RunnerError;
-use crate::execution::{self, CollectError, Execution, RunnerNotice, SessionEnd, SuiteRun, TestKey};
+use crate::execution::{self, CollectError, Execution, SessionEnd, SuiteRun, TestKey};
 use crate::hub::{Event, MOST_CONNECTIONS};
 use crate::jobs::{JobEnd, JobState};
 use crate::state::Seen;
@@ -292,7 +292,7 @@ impl Supervisor {
         for (count, what) in [(notices, "notices"), (collect_errors, "collection errors")] {
             if count > 0 {
                 let text = format!("{count} further {what} of pytest were dropped");
-                self.run.notices.push(RunnerNotice { text, warning: true });
+                self.run.notices.push(Notice { text, warning: true });
             }
         }
     }
@@ -675,7 +675,7 @@ impl Supervisor {
 
     pub(crate) fn notice(&mut self, text: String, warning: bool) {
         if self.run.notices.len() < MOST_TEXTS {
-            self.run.notices.push(RunnerNotice { text: cut(text), warning });
+            self.run.notices.push(Notice { text: cut(text), warning });
         } else {
             self.dropped.notices += 1;
         }
@@ -1134,20 +1134,7 @@ fn size_of_ready(ready: &ReadyMessage) -> usize {
 }
 
 fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGILL => "SIGILL",
-        libc::SIGINT => "SIGINT",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGTERM => "SIGTERM",
-        _ => return format!("signal {signal}"),
-    };
-    name.to_owned()
+    signal_hook::low_level::signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 #[cfg(test)]

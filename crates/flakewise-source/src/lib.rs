@@ -45,5 +45,5 @@ pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };
 pub use syntax::{NodeIndex, SyntaxTree};
-pub use walk::{SourcePath, list_files, list_sources, load_file, read_tree};
+pub use walk::{SourcePath, is_foreign_folder, list_files, list_sources, load_file, read_tree};
 pub use words::sub_tokens;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use toml::de::DeTable;
+
 use crate::Language;
 
 /// What a manifest says that a file's own text does not: Rust and Go name
@@ -22,7 +24,7 @@ impl Package {
     /// Looks for the nearest manifest above a file, up to the root. Languages
     /// whose ids need none have none.
     pub fn find(root: &Path, path: &str, language: Language) -> Option<Self> {
-        let (manifest, name_of): (_, fn(&str) -> Option<&str>) = match language {
+        let (manifest, name_of): (_, fn(&str) -> Option<String>) = match language {
             Language::Rust => ("Cargo.toml", cargo_name),
             Language::Go => ("go.mod", go_name),
             _ => return None,
@@ -35,7 +37,7 @@ impl Package {
             if short && let Ok(text) = std::fs::read_to_string(&file) {
                 // A workspace need not be a package.
                 if let Some(name) = name_of(&text) {
-                    return Some(Self { folder: folder.to_owned(), name: name.to_owned() });
+                    return Some(Self { folder: folder.to_owned(), name });
                 }
             }
             if folder.is_empty() {
@@ -50,27 +52,21 @@ impl Package {
     }
 }
 
-/// `name` in the table `package`. One line is enough to look at: nobody writes
-/// the name of a package in another way than Cargo does.
-fn cargo_name(manifest: &str) -> Option<&str> {
-    let mut lines = manifest.lines().map(str::trim);
-    lines.find(|line| line.split('#').next().unwrap_or_default().trim_end() == "[package]")?;
-    let value = lines.take_while(|line| !line.starts_with('[')).find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "name").then_some(value.trim())
-    })?;
-    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-    value[1..].split_once(quote).map(|(name, _)| name)
+/// `name` in the table `package`.
+fn cargo_name(manifest: &str) -> Option<String> {
+    let manifest = DeTable::parse(manifest).ok()?;
+    let package = manifest.get_ref().get("package")?.get_ref();
+    Some(package.get("name")?.get_ref().as_str()?.to_owned())
 }
 
 /// `module example.com/name`.
-fn go_name(manifest: &str) -> Option<&str> {
+fn go_name(manifest: &str) -> Option<String> {
     let path = manifest.lines().find_map(|line| {
         let rest = line.trim().strip_prefix("module")?;
         rest.starts_with(char::is_whitespace).then_some(rest)
     })?;
     let path = path.split("//").next()?.trim().trim_matches(['"', '`']);
-    (!path.is_empty()).then_some(path)
+    (!path.is_empty()).then(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -79,12 +75,19 @@ mod tests {
 
     #[test]
     fn names_are_read_from_manifests() {
-        assert_eq!(cargo_name("[package] # ours\nedition = \"2024\"\nname = \"acme\" # so\n"), Some("acme"));
-        assert_eq!(cargo_name("[workspace]\nname = \"a\"\n[package]\nname='b'\n"), Some("b"));
-        assert_eq!(cargo_name("[package]\n[lib]\nname = \"a\"\n"), None);
-        assert_eq!(cargo_name("[package]\nname = é\n"), None);
+        for (manifest, name) in [
+            ("[package] # ours\nedition = \"2024\"\nname = \"acme\" # so\n", Some("acme")),
+            ("[workspace]\nname = \"a\"\n[package]\nname='b'\n", Some("b")),
+            ("package = { name = \"c\" }\n", Some("c")),
+            ("[package]\ndescription = \"\"\"\nname = \"a\"\n\"\"\"\nname = \"d\"\n", Some("d")),
+            ("[package]\n[lib]\nname = \"a\"\n", None),
+            ("[package]\nname = é\n", None),
+            ("[package]\nname.workspace = true\n", None),
+        ] {
+            assert_eq!(cargo_name(manifest).as_deref(), name, "{manifest}");
+        }
         assert_eq!(
-            go_name("// of acme\nmodule example.com/acme // so\n\ngo 1.22\n"),
+            go_name("// of acme\nmodule example.com/acme // so\n\ngo 1.22\n").as_deref(),
             Some("example.com/acme")
         );
         assert_eq!(go_name("modules x\n"), None);

@@ -98,13 +98,17 @@ pub fn load_file(root: &Path, path: &str) -> Result<Vec<u8>, Issue> {
     Ok(bytes)
 }
 
+/// Whether a folder of this name never holds the project's own source.
+pub fn is_foreign_folder(name: &str) -> bool {
+    name.starts_with('.') || matches!(name, "node_modules" | "__pycache__" | "site-packages")
+}
+
 fn is_entered(entry: &DirEntry) -> bool {
     if entry.depth() == 0 || !entry.file_type().is_dir() {
         return true;
     }
     match entry.file_name().to_str() {
-        Some(name) if name.starts_with('.') => false,
-        Some("node_modules" | "__pycache__" | "site-packages") => false,
+        Some(name) if is_foreign_folder(name) => false,
         // A package may have this name too.
         Some("target" | "build" | "out" | "dist") => !entry.path().parent().is_some_and(is_built),
         _ => !entry.path().join("pyvenv.cfg").exists(),

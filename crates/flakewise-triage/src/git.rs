@@ -24,15 +24,16 @@ const LOCAL: [&str; 8] = [
     "GIT_DIFF_OPTS",
 ];
 
-/// Git in one folder.
+/// Runs git in one folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Git {
+pub struct Git {
     folder: PathBuf,
     settings: Vec<&'static str>,
 }
 
 impl Git {
-    pub(crate) fn at(folder: &Path) -> Self {
+    /// Git in this folder.
+    pub fn at(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
             settings: vec!["core.quotePath=false", "diff.autoRefreshIndex=true"],
@@ -83,7 +84,7 @@ impl Git {
     }
 
     /// The line a command prints; none if it fails, as a question may.
-    pub(crate) fn line<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Option<String>, ChangeError> {
+    pub fn line<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Option<String>, ChangeError> {
         let output = self.output(arguments)?;
         let line = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.status.success() && !line.is_empty()).then_some(line))

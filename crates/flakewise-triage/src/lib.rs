@@ -31,6 +31,7 @@ pub use churn::{Churn, WINDOW};
 pub use depends::{Dependencies, Meeting, intersect};
 pub use error::ChangeError;
 pub use flakewise_runner::Versions;
+pub use git::Git;
 pub use policy::Tolerance;
 #[doc(hidden)]
 pub mod simulate;

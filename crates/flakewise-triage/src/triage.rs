@@ -791,11 +791,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         let incidents = incidents(&mut failures);
         let lost: Vec<String> =
             self.suite.lost().iter().map(|test| self.suite.name(*test).to_owned()).collect();
-        let mut notices: Vec<Notice> = suite_run
-            .notices
-            .iter()
-            .map(|notice| Notice { text: notice.text.clone(), warning: notice.warning })
-            .collect();
+        let mut notices = suite_run.notices.clone();
         for error in &suite_run.collect_errors {
             let line = error.failure.message.lines().next().unwrap_or_default();
             notices.push(Notice {

@@ -343,7 +343,7 @@ pub(crate) struct HuntArguments {
         pass. That takes forks of one process, which cost milliseconds; what is found is\n\
         confirmed in new processes, and told with a plain command that shows it.\n\n\
         Orders in which it failed before are taken from the history. If it is interrupted, the\n\
-        same command goes on where it was, as long as the code is the same.",
+        same command continues, as long as no tracked file and no code changed.",
     after_help = "Examples:\n  \
         flakewise culprit test_total -- pytest\n  \
         flakewise culprit --all tests/test_cart.py::test_total -- python -m pytest tests"
@@ -828,21 +828,13 @@ fn duration_or_zero(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") { Ok(Duration::ZERO) } else { duration(text) }
 }
 
-/// `90s`, `5m`, `1h`, `250ms`; a bare number is seconds.
+/// `90s`, `5m`, `1h 30m`, `250ms`; a bare number is seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "it must look like `90s`, `5m` or `250ms`".to_owned();
-    let end =
-        text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
-    let number: f64 = text[..end].parse().map_err(|_| wrong())?;
-    let unit = match &text[end..] {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    match Duration::try_from_secs_f64(number * unit) {
-        Ok(duration) if !duration.is_zero() && duration < Duration::from_hours(24 * 7) => Ok(duration),
+    let is_bare = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let parsed = humantime::parse_duration(&if is_bare { format!("{text}s") } else { text.to_owned() });
+    let wrong = |_| "it must look like `90s`, `5m` or `250ms`".to_owned();
+    match parsed.map_err(wrong)? {
+        duration if !duration.is_zero() && duration < Duration::from_hours(24 * 7) => Ok(duration),
         _ => Err("it must be more than nothing and less than a week".to_owned()),
     }
 }
@@ -917,9 +909,17 @@ mod tests {
     #[test]
     fn times_have_units() {
         assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert!(duration("0s").is_err() && duration("5 weeks").is_err() && duration("1e300h").is_err());
+        for wrong in
+            ["", "s", "0s", "-1s", "5 weeks", "5 lightyears", "1e300h", "99999999999999999999s", "1h30"]
+        {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Every exit code, once. `docs/src/reference/exit-codes.md` says the same.
+//! Every exit code, once. A test compares them with `docs/src/reference/exit-codes.md`.
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,5 +41,31 @@ impl ExitCode {
 impl From<ExitCode> for std::process::ExitCode {
     fn from(code: ExitCode) -> Self {
         Self::from(code as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The page has one row for each constant of this file, and one for the code of
+    /// the argument parser.
+    #[test]
+    fn the_docs_list_every_exit_code() {
+        let page = include_str!("../../../docs/src/reference/exit-codes.md");
+        let listed: Vec<(u8, String)> = page
+            .lines()
+            .take_while(|line| !line.starts_with("## "))
+            .filter_map(|line| {
+                let mut cells = line.split(" | ");
+                let code = cells.next()?.trim_start_matches("| ").parse().ok()?;
+                Some((code, cells.next()?.replace(' ', "")))
+            })
+            .collect();
+        let mut expected: Vec<(u8, String)> = include_str!("exit_code.rs")
+            .lines()
+            .filter_map(|line| line.trim().strip_suffix(',')?.split_once(" = "))
+            .filter_map(|(name, code)| Some((code.parse().ok()?, name.to_lowercase())))
+            .collect();
+        expected.insert(2, (2, "usage".to_owned()));
+        assert_eq!(listed, expected);
     }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::error::ExpectedError;
 
-/// Folders nobody keeps reports in.
+/// Folders nobody keeps reports in. Other hidden folders may hold some.
 const SKIPPED: [&str; 4] = [".git", ".flakewise", "node_modules", ".venv"];
 /// A report names its root element within this many bytes.
 const SNIFFED: usize = 8 * 1024;

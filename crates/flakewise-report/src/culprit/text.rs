@@ -74,8 +74,12 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
     }
     if !report.cleaners.is_empty() {
         let cleaners = report.cleaners.len() as u64;
-        let what = plural(cleaners, "test cleans up", "tests clean up");
-        writeln!(out, "\n{} {what} if it runs in between", styled(BOLD, "cleaners:"))?;
+        let what = plural(
+            cleaners,
+            "test cleans up if it runs in between",
+            "tests clean up if any of them runs in between",
+        );
+        writeln!(out, "\n{} {what}", styled(BOLD, "cleaners:"))?;
         for cleaner in report.cleaners.iter().take(LISTED) {
             writeln!(out, "{INDENT}- {}", name_of(&cleaner.name))?;
         }

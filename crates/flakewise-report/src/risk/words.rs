@@ -4,6 +4,7 @@ use flakewise_model::{Foreign, Probability};
 use flakewise_predict::{Category, Expectation, Familiarity, ModelCard};
 
 use super::report::{ModelOrigin, RiskReason, RiskReport, RiskScope, Threshold};
+use crate::lines::line_numbers;
 use crate::words::{count, number, plural, short_commit};
 
 /// Shared lines that are told one by one.
@@ -20,7 +21,8 @@ pub(super) fn percent(value: f64) -> String {
 pub(super) fn reason(reason: &RiskReason) -> String {
     match reason {
         RiskReason::LooksLike { test, similarity, lines } => {
-            let shared = if lines.is_empty() { String::new() } else { format!(": {}", on_lines(lines)) };
+            let shared =
+                if lines.is_empty() { String::new() } else { format!(": {}", line_numbers(lines, LINES)) };
             format!("looks like `{}`, which is flaky (similarity {similarity:.2}){shared}", name(test))
         }
         RiskReason::Uses { text, line, .. } => format!("line {line}: {}", name(text)),
@@ -30,7 +32,7 @@ pub(super) fn reason(reason: &RiskReason) -> String {
         RiskReason::Word { text, line: None, .. } => {
             format!("around it, `{}` is a word of flaky tests", name(text))
         }
-        RiskReason::Path { steps, lines, .. } => format!("{}: {}", on_lines(lines), path(steps)),
+        RiskReason::Path { steps, lines, .. } => format!("{}: {}", line_numbers(lines, LINES), path(steps)),
         RiskReason::Around { text, calls: 0, .. } => {
             format!("its set-up, superclasses or helpers: {}", name(text))
         }
@@ -62,31 +64,6 @@ fn path(steps: &[String]) -> String {
 
 /// Longer paths are shown with their first two and last two steps.
 const STEPS: usize = 5;
-
-fn on_lines(lines: &[u32]) -> String {
-    format!("{} {}", if lines.len() == 1 { "line" } else { "lines" }, line_list(lines))
-}
-
-/// `3-5, 9`, cut where it would be long.
-fn line_list(lines: &[u32]) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &line in lines {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(line) => *last = line,
-            _ => ranges.push((line, line)),
-        }
-    }
-    let more = ranges.len() > LINES;
-    let mut texts: Vec<String> = ranges
-        .iter()
-        .take(LINES)
-        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
-        .collect();
-    if more {
-        texts.push("…".to_owned());
-    }
-    texts.join(", ")
-}
 
 /// Text that is not ours, in one line of bearable length.
 pub(super) fn name(text: &str) -> String {

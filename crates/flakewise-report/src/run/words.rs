@@ -8,6 +8,7 @@ use flakewise_model::{
     Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile, shell_word,
 };
 
+use crate::lines::line_numbers;
 use crate::words::{count, duration, number, plural, short_commit, times};
 
 /// Changed files named per reason.
@@ -387,7 +388,7 @@ fn touched(file: &TouchedFile) -> String {
     let path = literal(&file.path);
     match &file.touch {
         Touch::Executed(lines) if lines.is_empty() => format!("executes {path}"),
-        Touch::Executed(lines) => format!("executes {} of {path}", ranges(lines)),
+        Touch::Executed(lines) => format!("executes {} of {path}", line_numbers(lines, RANGES)),
         Touch::Loaded => format!("loads {path}"),
         Touch::Opened => format!("opens {path}"),
         Touch::LookedFor => format!("looks for {path}"),
@@ -400,23 +401,6 @@ fn touched(file: &TouchedFile) -> String {
             }
         },
     }
-}
-
-/// `line 4`, `lines 4-7, 12`.
-fn ranges(lines: &[u32]) -> String {
-    let mut lines = lines.to_vec();
-    lines.sort_unstable();
-    lines.dedup();
-    let runs: Vec<String> = lines
-        .chunk_by(|left, right| left + 1 == *right)
-        .map(|run| match run {
-            [line] => line.to_string(),
-            run => format!("{}-{}", run[0], run[run.len() - 1]),
-        })
-        .collect();
-    let more = if runs.len() > RANGES { ", …" } else { "" };
-    let noun = if lines.len() == 1 { "line" } else { "lines" };
-    format!("{noun} {}{more}", runs[..runs.len().min(RANGES)].join(", "))
 }
 
 /// All attempts by outcome: `failed: first, rerun   passed: alone in a fork`,
@@ -601,13 +585,6 @@ fn literal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_put_together() {
-        assert_eq!(ranges(&[4]), "line 4");
-        assert_eq!(ranges(&[7, 4, 5, 6, 6, 12]), "lines 4-7, 12");
-        assert_eq!(ranges(&[1, 3, 5, 7]), "lines 1, 3, 5, …");
-    }
 
     #[test]
     fn reasons_agree_with_their_numbers() {

@@ -175,13 +175,13 @@ fn deaths() -> Vec<Scenario> {
             .says(TOTAL, Regression),
         Scenario::new("hang-known", "a hang that was seen at the base")
             .file(HANG_FILE, HANG_TEST)
-            .options(&["--test-timeout", "2s"])
+            .options(&["--test-timeout", "10s"])
             .known()
             .exits([1, 0, 0])
             .says(HANG, Flaky),
         Scenario::new("hang-unknown", "a hang that was never seen before")
             .file(HANG_FILE, HANG_TEST)
-            .options(&["--test-timeout", "2s"])
+            .options(&["--test-timeout", "10s"])
             .exits([1, 1, 1])
             .says(HANG, Flaky),
         Scenario::new("exit-0", "a test ends its process with 0: pytest says nothing of the tests after it")

@@ -1,13 +1,15 @@
 //! A search for what a test depends on, for `culprit` and `reproduce`.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use flakewise_hunt::{Answers, CulpritContext, CulpritError, CulpritProgress, CulpritSettings};
 use flakewise_model::TestId;
 use flakewise_report::number;
 use flakewise_runner::{RunnerCommand, RunnerError, Suite, SuiteOptions, Versions};
+use flakewise_source::is_foreign_folder;
 use indicatif::ProgressBar;
 
 use super::run::hash_seed;
@@ -15,7 +17,7 @@ use super::side_by_side;
 use crate::args::{ContextArguments, SearchArguments, SummaryFormat};
 #[cfg(feature = "history")]
 use crate::context::project;
-use crate::context::{Ci, Context, Git, on_ci, variable};
+use crate::context::{Ci, Context, Git, on_ci, tracked_files, variable};
 use crate::error::ExpectedError;
 use crate::own_folder::{keep_out_of_git, own_path};
 use crate::printer::Printer;
@@ -23,11 +25,9 @@ use crate::repository::Repository;
 
 /// Where searches under way are remembered.
 const FOLDER: &str = "culprit";
-/// Folders that are not the project's own code.
-const SKIPPED: [&str; 6] = [".git", ".flakewise", "node_modules", ".venv", ".tox", "__pycache__"];
-/// Files that make tests do what they do.
+/// Files that count as code although git does not track them.
 const CODE: [&str; 4] = ["py", "toml", "ini", "cfg"];
-/// Of more files than this, the first tell.
+/// Of more files than this, the first count.
 const MOST_FILES: usize = 200_000;
 /// Orders to begin with, if the history has some.
 #[cfg(feature = "history")]
@@ -108,20 +108,34 @@ fn search_name(arguments: &SearchArguments, exhaustive: bool, root: &Path) -> St
     for word in &arguments.command {
         add(word.as_encoded_bytes());
     }
-    // Code is told from changed code by when it was last written.
-    let is_wanted = |entry: &walkdir::DirEntry| !SKIPPED.iter().any(|name| entry.file_name() == *name);
-    let files = walkdir::WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(is_wanted);
-    for entry in files.filter_map(Result::ok).take(MOST_FILES) {
-        let is_code =
-            entry.path().extension().is_some_and(|extension| CODE.iter().any(|code| extension == *code));
-        if is_code && let Ok(metadata) = entry.metadata() {
-            add(entry.path().as_os_str().as_encoded_bytes());
+    // Changed files are recognised by their size and modification time.
+    for path in code_files(root) {
+        if let Ok(metadata) = root.join(&path).metadata() {
+            add(path.as_os_str().as_encoded_bytes());
             let written = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
             add(&written.unwrap_or_default().as_nanos().to_le_bytes());
             add(&metadata.len().to_le_bytes());
         }
     }
     hasher.finalize().to_hex()[..16].to_owned()
+}
+
+/// The files that tests may depend on, relative to the root: all that git
+/// tracks, and untracked code. Other untracked files may be written by the tests.
+fn code_files(root: &Path) -> BTreeSet<PathBuf> {
+    let is_wanted = |entry: &walkdir::DirEntry| {
+        entry.depth() == 0 || !entry.file_name().to_str().is_some_and(is_foreign_folder)
+    };
+    let is_code =
+        |path: &Path| path.extension().is_some_and(|extension| CODE.iter().any(|code| extension == *code));
+    let walked = walkdir::WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(is_wanted);
+    let code = walked
+        .filter_map(Result::ok)
+        .take(MOST_FILES)
+        .filter(|entry| is_code(entry.path()))
+        .filter_map(|entry| entry.path().strip_prefix(root).map(Path::to_owned).ok());
+    let tracked = tracked_files(root).unwrap_or_default().into_iter().take(MOST_FILES).map(PathBuf::from);
+    code.chain(tracked).collect()
 }
 
 /// Orders in which the test failed before.
@@ -157,4 +171,36 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: CulpritProgress, 
         CulpritProgress::Trying { done, all } => format!("{} of {} tries", number(done), number(all)),
         CulpritProgress::Confirming => "what was found, in new processes".to_owned(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracked_files_of_any_kind_and_untracked_code_name_a_search() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |path: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, "x").expect("a file");
+        };
+        for path in ["data/prices.csv", ".config/app.yaml", "test_a.py"] {
+            write(path);
+        }
+        let git = |arguments: &[&str]| {
+            let status = std::process::Command::new("git").args(arguments).current_dir(root.path()).status();
+            assert!(status.expect("git starts").success());
+        };
+        git(&["init", "--quiet"]);
+        git(&["add", "."]);
+        for path in ["test_b.py", "report.xml", ".venv/lib/x.py", "node_modules/y.py"] {
+            write(path);
+        }
+        let files: Vec<_> = code_files(root.path()).into_iter().collect();
+        assert_eq!(
+            files,
+            [".config/app.yaml", "data/prices.csv", "test_a.py", "test_b.py"].map(PathBuf::from)
+        );
+    }
 }

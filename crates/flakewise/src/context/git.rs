@@ -1,7 +1,6 @@
 //! What git says of the folder we are in.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// What git says; all of it may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,38 +14,30 @@ pub(crate) struct Git {
 impl Git {
     /// Asks git about the current folder.
     pub(crate) fn discover() -> Self {
-        let Some(commit) = git(&["rev-parse", "--verify", "--quiet", "HEAD"]) else {
+        let here = Path::new(".");
+        let Some(commit) = git(here, &["rev-parse", "--verify", "--quiet", "HEAD"]) else {
             return Self {
-                project: git(&["remote", "get-url", "origin"]).as_deref().and_then(project).or_else(folder),
+                project: git(here, &["remote", "get-url", "origin"])
+                    .as_deref()
+                    .and_then(project)
+                    .or_else(folder),
                 ..Self::default()
             };
         };
         Self {
             commit: Some(commit),
-            branch: git(&["symbolic-ref", "--short", "--quiet", "HEAD"]),
+            branch: git(here, &["symbolic-ref", "--short", "--quiet", "HEAD"]),
             // Untracked files are often the very reports we read.
-            dirty: git(&["status", "--porcelain", "--untracked-files=no"])
-                .is_some_and(|changes| !changes.is_empty()),
-            project: git(&["remote", "get-url", "origin"]).as_deref().and_then(project).or_else(folder),
+            dirty: git(here, &["status", "--porcelain", "--untracked-files=no"]).is_some(),
+            project: git(here, &["remote", "get-url", "origin"]).as_deref().and_then(project).or_else(folder),
         }
     }
 }
 
-/// What one git command prints; none if it fails or there is no git.
-fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        .args(arguments)
-        // `status` would otherwise refresh the index of a repository that
-        // somebody else may be working in.
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    if !output.status.success() {
-        return None;
-    }
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+/// What one git command prints; none if that is nothing, it fails or there is
+/// no git.
+fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    flakewise_triage::Git::at(folder).line(arguments).ok().flatten()
 }
 
 /// `acme/shop` from any form of remote address.
@@ -60,15 +51,23 @@ fn project(remote: &str) -> Option<String> {
 
 /// The top of the work tree around a folder.
 pub(crate) fn top_folder(folder: &Path) -> Option<PathBuf> {
-    git(&["-C", folder.to_str()?, "rev-parse", "--show-toplevel"]).map(PathBuf::from)
+    git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
 }
 
 /// The files of the repository around a folder, from there, ignored ones left
 /// out; none if git cannot say.
 #[cfg(feature = "history")]
 pub(crate) fn files(folder: &Path) -> Option<Vec<String>> {
-    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let listed = git(&[&["-C", folder.to_str()?], list.as_slice()].concat())?;
+    list(folder, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+}
+
+/// The files below a folder that git tracks, from there; none if git cannot say.
+pub(crate) fn tracked_files(folder: &Path) -> Option<Vec<String>> {
+    list(folder, &["ls-files", "-z", "--cached"])
+}
+
+fn list(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    let listed = git(folder, arguments)?;
     Some(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 

@@ -8,7 +8,7 @@ use flakewise_model::{Run, RunId, Timestamp, Variant, packages_text};
 use flakewise_runner::Versions;
 #[cfg(feature = "history")]
 pub(crate) use git::files;
-pub(crate) use git::{Git, top_folder};
+pub(crate) use git::{Git, top_folder, tracked_files};
 
 use crate::args::ContextArguments;
 

@@ -196,7 +196,7 @@ fn a_search_ends_with_its_budget_and_is_continued_by_the_same_command() {
     project.context.write("test_it.py", SLOW);
     let search = |name: &str| -> Value {
         let mut command = project.context.command();
-        command.args([name, "test_calm[5]", "--budget", "2s", "--format", "json", "--"]);
+        command.args([name, "test_calm[5]", "--budget", "5s", "--format", "json", "--"]);
         command.args([&python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]);
         let output = project.context.finish(&mut command);
         assert_eq!(output.code, Some(0), "{}", output.stderr);

@@ -14,7 +14,8 @@ use flakewise_report::{
     Risk, RiskReport, RiskScope, Threshold, risk_github, risk_json, risk_sarif, risk_text,
 };
 use flakewise_source::{
-    Language, Package, SourceFile, SourcePath, list_files, load_file, may_hold_tests, read_packaged,
+    Language, Package, SourceFile, SourcePath, is_foreign_folder, list_files, load_file, may_hold_tests,
+    read_packaged,
 };
 use flakewise_triage::{Change, ChangeKind, LineRange, Shape};
 use rayon::prelude::*;
@@ -138,13 +139,10 @@ fn files(
 /// Whether a file lies below the paths asked about, and where people keep
 /// their own tests.
 fn is_asked(file: &str, paths: &[PathBuf]) -> bool {
-    let is_foreign = |part: &str| {
-        part.starts_with('.') || matches!(part, "node_modules" | "site-packages" | "__pycache__")
-    };
     paths.iter().any(|path| {
         Path::new(file)
             .strip_prefix(path)
-            .is_ok_and(|below| !below.iter().filter_map(|part| part.to_str()).any(is_foreign))
+            .is_ok_and(|below| !below.iter().filter_map(|part| part.to_str()).any(is_foreign_folder))
     })
 }
 
