@@ -57,7 +57,7 @@ impl Sender {
             #[cfg(feature = "history")]
             history,
             project,
-            spool: Spool::new(&spool.folder()),
+            spool: Spool::new(spool.folder()),
         })
     }
 

@@ -47,7 +47,7 @@ impl Interrupts {
                 if state.suite_ended.load(Ordering::SeqCst)
                     && state.signal.swap(signal, Ordering::SeqCst) != 0
                 {
-                    #[expect(clippy::exit, reason = "the first signal did not end us")]
+                    // The first signal did not end us.
                     std::process::exit(i32::from(ExitCode::of_signal(signal) as u8));
                 }
             }

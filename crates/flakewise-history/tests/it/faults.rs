@@ -223,6 +223,12 @@ fn reports(history: &History) -> Vec<String> {
     rows.rows.iter().map(text).collect()
 }
 
+/// Prints what `bench/faults` shows.
+#[expect(clippy::print_stdout, reason = "bench/faults reads it")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
 fn batch(number: u32) -> flakewise_model::Batch {
     BatchBuilder::new(&format!("r{number:06}"), "c", 0).attempt("test_a", Passed).build()
 }
@@ -257,7 +263,7 @@ fn an_append_whose_commit_was_applied_unseen_is_there_once() {
         store.check(&mut seen);
     }
     assert!(seen["conflict"] > 0 && seen["applied"] > 0 && seen["refused"] > 0, "{seen:?}");
-    println!("append: faults {seen:?}");
+    say(&format!("append: faults {seen:?}"));
 }
 
 #[test]
@@ -286,7 +292,7 @@ fn a_merge_whose_commit_was_applied_unseen_loses_nothing() {
         store.check(&mut seen);
     }
     assert!(seen["conflict"] > 0 && seen["applied"] > 0, "{seen:?}");
-    println!("maintain: faults {seen:?}");
+    say(&format!("maintain: faults {seen:?}"));
 }
 
 #[test]
