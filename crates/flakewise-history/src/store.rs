@@ -6,6 +6,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{Either, select};
 use tokio::sync::watch;
@@ -156,6 +157,8 @@ pub struct History {
     /// Former ids that somebody vouches for, by present ones.
     pub(crate) assumed: Mutex<HashMap<String, String>>,
     interrupt: Interrupt,
+    /// Whether a task was cut off.
+    is_cut_off: AtomicBool,
     /// Until it is dropped.
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -192,6 +195,7 @@ impl History {
             project: project.to_owned(),
             assumed: Mutex::default(),
             interrupt: Interrupt(watch::Sender::new(false)),
+            is_cut_off: AtomicBool::new(false),
             runtime: Some(runtime),
         }
     }
@@ -225,7 +229,10 @@ impl History {
         let result = runtime.block_on(async {
             let interrupted = pin!(raised.wait_for(|raised| *raised));
             match select(interrupted, pin!(future)).await {
-                Either::Left(_) => Err(HistoryError::Interrupted),
+                Either::Left(_) => {
+                    self.is_cut_off.store(true, Ordering::Relaxed);
+                    Err(HistoryError::Interrupted)
+                }
                 Either::Right((result, _)) => result,
             }
         });
@@ -238,10 +245,13 @@ impl History {
 
 impl Drop for History {
     fn drop(&mut self) {
-        // Nothing is under way but what was interrupted, and a disk that does not
-        // answer may never end that.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        // What a task that was cut off had begun may never end, such as reading from
+        // a disk whose server is gone, and the engine panics if its runtime ends
+        // before. The end of the process ends both.
+        if *self.is_cut_off.get_mut()
+            && let Some(runtime) = self.runtime.take()
+        {
+            std::mem::forget(runtime);
         }
     }
 }
