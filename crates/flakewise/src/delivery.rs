@@ -1,6 +1,5 @@
 //! Batches on their way to the history, by the spool if need be.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use flakewise_model::Batch;
@@ -128,7 +127,7 @@ impl Sender {
         if delivery.store_trouble.is_none() {
             match self.history.append(std::slice::from_ref(batch)) {
                 Ok(appended) => {
-                    keep_out_of_git(Path::new(&self.store));
+                    keep_out_of_git(std::path::Path::new(&self.store));
                     delivery.reports_added += appended.reports_added;
                     delivery.reports_known += appended.reports_known;
                     return Ok(());
