@@ -255,3 +255,17 @@ def sdist(name, version):
     [tree] = (place / "source").iterdir()
     [wheel] = (place / "wheel").iterdir()
     return tree, wheel
+
+
+# --- Node --------------------------------------------------------------------
+
+def node_modules(name, packages):
+    """The folder `node_modules` with these packages, each as `name@version`."""
+    key = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:12]
+    place = root() / "node" / f"{name}-{key}"
+    with entry(place) as folder:
+        if folder:
+            note(f"installing {' '.join(packages)}")
+            (folder / "package.json").write_text('{"private": true}\n')
+            command(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder, *packages])
+    return place / "node_modules"

@@ -46,9 +46,9 @@ def binary(given):
     return built("-p", "flakewise") / "flakewise"
 
 
-def example(name):
-    """An example of `flakewise-eval`, which does not need the engine, built from this clone."""
-    return built("-p", "flakewise-eval", "--example", name) / "examples" / name
+def example(name, package="flakewise-eval"):
+    """An example of a package that does not need the engine, built from this clone."""
+    return built("-p", package, "--example", name) / "examples" / name
 
 
 def built(*what):

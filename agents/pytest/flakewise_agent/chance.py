@@ -12,7 +12,7 @@ _get, _set, _Random = random.getstate, random.setstate, random.Random
 _first = _get()
 #: So often the generator's numbers are looked for in what it may have drawn.
 TURNS = 200
-#: It makes so many numbers at a time.
+#: It makes this many numbers at a time.
 NUMBERS = 624
 
 

@@ -1,10 +1,10 @@
-"""Exceptions inside of the agent that it survives: counted, and told to the host.
+"""Exceptions inside of the agent that it survives: counted, and reported to the host.
 
 What tests and plug-ins do may surprise the agent anywhere. It then knows less, but
 a bug of the agent must not stay unknown.
 """
 
-#: How many sites are told apart. What is raised elsewhere counts for the last.
+#: How many sites are distinguished. What is raised elsewhere counts for the last.
 SITES = 50
 TEXT_LIMIT = 200
 
@@ -13,8 +13,8 @@ _is_busy = False
 
 
 def note(error):
-    """Counts an exception that is caught and survived. To look at a traceback is an
-    audit event too, and whoever hears those may come here again."""
+    """Counts an exception that is caught and survived. Reading a traceback raises an
+    audit event, and our own audit hook may call this again."""
     global _is_busy
     if not _is_busy:
         _is_busy = True

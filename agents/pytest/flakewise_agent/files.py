@@ -81,7 +81,7 @@ class Files:
         self._is_complete = False
         self._looks = looks
         # What changed after this moment is another fork's, who puts it back itself;
-        # what was not there then goes, whoever made it.
+        # what was not there then goes, no matter which process made it.
         self._since = since
         self._listed = self.look_around() if looks else {}
         sys.addaudithook(self._hear)

@@ -45,7 +45,7 @@ NOISE = frozenset(
     __annotations__ __annotations_cache__ __annotate__ __annotate_func__ __static_attributes__ __firstlineno__
     __conditional_annotations__ _abc_impl __unittest_skip__ path_importer_cache""".split()
 )
-#: What `time.tzset` gives values to; the time zone is told of by itself.
+#: What `time.tzset` gives values to; the time zone is reported separately.
 ZONE = frozenset("timezone altzone tzname daylight".split())
 #: Of the standard library, what is kept in containers and changed in place.
 STANDARD_CONTAINERS = (
@@ -158,7 +158,7 @@ class Heap:
                 tier = tiers.of(name, namespace)
                 if tier is not None:
                     modules.append((rank(tier, namespace, test_files), name, module, tier))
-        # An object that several modules know is told of by the first of these.
+        # An object that several modules know is reported by the first of these.
         modules.sort(key=lambda entry: entry[:2])
         for _, name, module, tier in modules:
             self._add(module, name, tier, False)
@@ -270,7 +270,7 @@ class Heap:
                     return None
         if isinstance_of(now, types.ModuleType) and (before is MISSING or isinstance_of(before, types.ModuleType)):
             if sys.modules.get("%s.%s" % (namespace.label, name)) is now:
-                # An import, which is told of as such.
+                # An import, which is reported as such.
                 return None
         hides = before is MISSING and is_routine(now) and shadows(namespace, name)
         is_patch = routine or hides or namespace.tier == "standard"

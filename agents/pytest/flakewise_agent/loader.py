@@ -91,7 +91,7 @@ def install(package):
 
 def forget(file):
     """Removes the file of the package from coverage that is being recorded, as
-    under ``coverage run``. Whoever measures begins with the first line of a file,
+    under ``coverage run``. Coverage records the first line of the file
     before any of our code can run. What is executed later in it is not recorded
     either: for the frame that runs it, the lines go to the set removed here."""
     coverage = sys.modules.get("coverage")

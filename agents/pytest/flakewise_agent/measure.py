@@ -190,7 +190,7 @@ class Lines:
         self._names = {}
         self._functions = {}
         self._tool = None
-        # One function, so that it can be told from somebody else's.
+        # One function, so that it can be distinguished from somebody else's.
         self._trace = self._make_trace()
 
     def start(self):
@@ -265,7 +265,7 @@ class Lines:
         return trace
 
     def _monitor(self):
-        """Each line of the project's files is told once; everything else is left
+        """Each line of the project's files is reported once; everything else is left
         alone after its first call."""
         from . import observe
 
@@ -289,7 +289,7 @@ class Lines:
 
         monitoring.register_callback(tool, events.PY_START, started)
         monitoring.register_callback(tool, events.LINE, line)
-        # What is told once per test was told before.
+        # What is reported once per test was reported before.
         monitoring.restart_events()
         monitoring.set_events(tool, events.PY_START)
 

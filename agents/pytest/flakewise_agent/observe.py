@@ -32,7 +32,7 @@ CONFIGURATION = (".ini", ".toml", ".cfg", ".coveragerc")
 CANDIDATES = (
     "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg",
 )  # fmt: skip
-#: How many addresses are told.
+#: How many addresses are reported.
 ADDRESSES = 16
 
 
@@ -131,7 +131,7 @@ class Observer:
             self.can_see_lines = seen and not late
 
     def branch(self, number):
-        """For a fork: what it does is told in a trail of its own."""
+        """For a fork: what it does is reported in a trail of its own."""
         self.pid = os.getpid()
         self.running = True
         self.trail = Trail("%s.%d" % (self.trail.path, number))
@@ -164,7 +164,7 @@ class Observer:
 
     def say(self, kind, value):
         seen = self.seen[kind]
-        # What a forked child does is not seen, and that it was forked is told.
+        # What a forked child does is not seen, and that it was forked is reported.
         if value in seen or _getpid() != self.pid:
             return
         seen.add(value)
@@ -179,7 +179,7 @@ class Observer:
             self.note(event, arguments)
         except Exception as error:
             errors.note(error)
-            self.say("hidden", "something could not be watched (%s)" % type(error).__name__)
+            self.say("hidden", "a dependency could not be observed (%s)" % type(error).__name__)
 
     def note(self, event, arguments):
         if event == "open":

@@ -215,9 +215,9 @@ class Agent:
             if plugin is not None and name in RETRYING_PLUGINS:
                 marker, option = RETRYING_PLUGINS[name]
                 manager.unregister(plugin)
-                config.addinivalue_line("markers", "%s(**arguments): left to flakewise" % marker)
+                config.addinivalue_line("markers", "%s(**arguments): reruns are done by flakewise" % marker)
                 if getattr(config.option, option, None):
-                    self.notice("retries by `%s` are switched off: flakewise runs failing tests again itself" % name)
+                    self.notice("retries by `%s` are disabled: flakewise reruns failing tests" % name)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config):
@@ -226,7 +226,7 @@ class Agent:
             # As in `3*popen`.
             counts = [str(spec).partition("*") for spec in getattr(option, "tx", None) or ()]
             count = sum(int(times) if star and times.isdigit() else 1 for times, star, _ in counts)
-            self.notice("pytest-xdist is set aside: the suite runs in one process instead of %d" % max(count, 1))
+            self.notice("pytest-xdist is disabled: the suite runs in one process instead of %d" % max(count, 1))
             option.dist, option.tx, option.numprocesses = "no", [], None
             self.is_distributed = True
         if getattr(option, "looponfail", False):
@@ -258,7 +258,7 @@ class Agent:
     # Items
 
     def take_items(self, session):
-        """Gives every item a number; equal node ids are told apart."""
+        """Gives every item a number; equal node ids are distinguished."""
         self.began = _now()
         self.session = session
         self.items = session.items
@@ -618,7 +618,7 @@ def reset(item):
 
 
 def finish(definition, item):
-    """Makes pytest forget a fixture that is broken, so that it is set up anew."""
+    """Makes pytest forget a fixture that is broken, so that it is set up again."""
     request = types.SimpleNamespace(node=item, config=item.config, session=item.session)
     try:
         definition.finish(request)
@@ -629,7 +629,7 @@ def finish(definition, item):
 
 
 class Main(Agent):
-    """The process the user asked for."""
+    """The process the user requested."""
 
     is_interrupted = False
     #: How many reports of failures do not count.
@@ -639,7 +639,7 @@ class Main(Agent):
 
     def interrupted(self):
         self.is_interrupted = True
-        self.session.shouldstop = "interrupted while a test was run again"
+        self.session.shouldstop = "interrupted while a test was rerun"
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session):
@@ -672,7 +672,7 @@ class Main(Agent):
             self.tear_down()
         if session.testsfailed > self.failed_reports:
             # Such as too little coverage.
-            self.broken("something besides the tests made the run fail: see what pytest says")
+            self.broken("something other than a test made the run fail: see the output of pytest")
         if message is not None and message["t"] == "hold":
             self.connection.send({"t": "held"})
             message = self.serve_runs(tears_down=True)
@@ -828,7 +828,7 @@ class Zygote:
         self.connection = main.connection
         self.children = {}
         self.suite_group = os.getpgrp()
-        # Main's, if something asked for it while tests were collected.
+        # Main's, if something requested it while tests were collected.
         self.temporary = temporary.base(main.config)
 
     def serve(self):
@@ -837,7 +837,7 @@ class Zygote:
         _setsid()
         capture = self.agent.config.pluginmanager.getplugin("capturemanager")
         if capture is not None and capture._global_capturing is not None:
-            # A child begins anew. The files are main's, offsets included: not
+            # A child starts over. The files are main's, offsets included: not
             # to be read here.
             capture._global_capturing.stop_capturing()
             capture._global_capturing = None
@@ -972,7 +972,7 @@ class Zygote:
 
 
 def ends(child, limit):
-    """Whether a child ends within so many seconds."""
+    """Whether a child ends within this many seconds."""
     deadline = _clock() + limit * 1e9
     while _clock() < deadline:
         if _waitpid(child, _nohang)[0]:

@@ -150,7 +150,7 @@ class Reads:
             try:
                 path = _fsdecode(path)
             except (TypeError, ValueError):
-                # Whoever was called with it says so.
+                # The function that is called with it raises an error.
                 return
             if not path.startswith("/"):
                 if self._has_folder and self._found.get("cwd", (None,))[0] is None:

@@ -10,7 +10,7 @@ from . import errors, files, heap, reads, surroundings
 # By the process that forks, so that it is part of no test.
 surroundings.prepare()
 
-#: So many changes are told; more help nobody.
+#: At most this many changes are reported; more help nobody.
 CHANGES = 300
 #: In which order changes are undone: modules before what is in them, variables
 #: before what is made of them.

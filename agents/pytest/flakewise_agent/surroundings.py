@@ -101,10 +101,10 @@ class Folder(Part):
         try:
             return {"": _getcwd()}
         except OSError:
-            return {"": "a folder that is gone"}
+            return {"": "a deleted directory"}
 
     def title(self, name):
-        return "the working folder"
+        return "the working directory"
 
     def put_back(self, name, before, now):
         _chdir(before)
@@ -190,7 +190,7 @@ class Modules(Part):
             below = [other for other in names if other == name or other.startswith(name + ".")]
             after = self.words(new)
             if old is not MISSING and after == "imported":
-                after = "imported anew"
+                after = "imported again"
             elif new is MISSING:
                 after = "removed"
             change = Change(self.key(name), self.kind, self.title(name), self.words(old), after, attribute=name, ids=[id(new)])
@@ -389,7 +389,7 @@ class Logging(Part):
             for what, usual in (("level", default), ("handlers", []), ("filters", []), ("propagate", True), ("disabled", False)):
                 value = getattr(logger, what, usual)
                 value = tuple(value) if isinstance(value, list) else value
-                # Loggers are made as they are asked for.
+                # Loggers are made as they are requested.
                 if name == "root" or value != (tuple(usual) if isinstance(usual, list) else usual):
                     found["%s.%s" % (name, what)] = value
         return found
@@ -611,7 +611,7 @@ class Loop(Part):
 
     def words(self, value):
         policy, loop, is_set = value
-        return described(loop) if loop is not None else "none, on purpose" if is_set else "made when it is asked for"
+        return described(loop) if loop is not None else "none, on purpose" if is_set else "created on first use"
 
     def put_back(self, name, before, now):
         events = sys.modules["asyncio.events"]

@@ -26,11 +26,11 @@ def remove(config, inherited=None):
     """Removes the folder that this process has made, but not one that it has inherited."""
     folder = base(config)
     if folder is not None and folder != inherited:
-        _remove_whole(str(folder))
+        _remove_whole(str(folder), os.getpid())
 
 
 def remove_of(pid):
-    """Removes the folders that a process has locked which was killed."""
+    """Removes the folders that a process has locked, or begun to remove, which was killed."""
     # `gettempdir` would decide it for all who come later.
     root = _environment.get("PYTEST_DEBUG_TEMPROOT") or tempfile.tempdir or _environment.get("TMPDIR") or "/tmp"
     for users in _names(root, "pytest-of-"):
@@ -40,19 +40,41 @@ def remove_of(pid):
                     is_its_own = file.read(32) == b"%d" % pid and os.fstat(file.fileno()).st_uid == os.getuid()
             except OSError:
                 continue
-            if is_its_own:
-                _remove_whole(folder)
+            if is_its_own and not os.path.islink(folder):
+                _remove_whole(folder, pid)
+        garbage = _garbage(users, pid)
+        try:
+            is_its_own = os.lstat(garbage).st_uid == os.getuid()
+        except OSError:
+            continue
+        if is_its_own:
+            _remove(garbage, ignore_errors=True)
 
 
-def _remove_whole(folder):
-    """Removes a folder, and the link by which pytest calls it the newest."""
-    _remove(folder, ignore_errors=True)
-    link = os.path.join(os.path.dirname(folder), "pytest-current")
+def _remove_whole(folder, pid):
+    """Removes a folder, and the link by which pytest calls it the newest.
+
+    A process that is killed meanwhile leaves a folder that `remove_of` finds: by its
+    lock, or by its new name.
+    """
+    users = os.path.dirname(folder)
+    link = os.path.join(users, "pytest-current")
     try:
         if os.readlink(link) == folder:
             os.unlink(link)
     except OSError:
         pass
+    garbage = _garbage(users, pid)
+    try:
+        os.rename(folder, garbage)
+    except OSError:
+        garbage = folder
+    _remove(garbage, ignore_errors=True)
+
+
+def _garbage(users, pid):
+    # pytest removes folders with this prefix, should nobody else.
+    return os.path.join(users, "garbage-flakewise-%d" % pid)
 
 
 def _names(folder, prefix):

@@ -22,7 +22,7 @@ def test_xdist_is_set_aside(run, arguments):
     )
     assert [outcome for _, outcome in host.ends()] == ["passed"] * 3 and host.exit_code == 0
     (notice,) = host.notices()
-    assert notice == "pytest-xdist is set aside: the suite runs in one process instead of 2"
+    assert notice == "pytest-xdist is disabled: the suite runs in one process instead of 2"
     ready = host.message(host.main, "ready")
     assert ready["forks"] is True and ready["seeds"]["numprocesses"] == "0"
 

@@ -40,7 +40,7 @@ pub struct CategoryReport {
     pub without_transfer: Vec<CategoryConfusion>,
     /// The rule that ships, which learns nothing.
     pub rule: CategoryConfusion,
-    /// How many tests of `IDoFT` were learnt from.
+    /// How many tests of `IDoFT` were trained on.
     pub transferred: usize,
 }
 
@@ -168,7 +168,7 @@ impl Rows {
     }
 }
 
-/// The name of a repository whoever owns it: `apache-dubbo`, `alibaba_dubbo`
+/// The name of a repository regardless of its owner: `apache-dubbo`, `alibaba_dubbo`
 /// and `dubbo` are one.
 fn repository(project: &str) -> String {
     let project = project.to_lowercase();
@@ -216,7 +216,7 @@ impl fmt::Display for CategoryReport {
         }
         let (rule, accuracy) = (self.rule.macro_f1(), self.rule.accuracy());
         writeln!(out, "rule that learns nothing: macro-F1 {rule:.3}, accuracy {accuracy:.3}")?;
-        writeln!(out, "{} tests of IDoFT learnt from", self.transferred)?;
+        writeln!(out, "{} training tests from IDoFT", self.transferred)?;
         let of_all = |category: Category, measure: usize| {
             mean(&self.seeds.iter().map(|run| run.of(category)[measure]).collect::<Vec<_>>())
         };

@@ -51,7 +51,7 @@ pub(crate) enum View {
     Paths,
 }
 
-/// Folds within the part that is learnt from.
+/// Folds within the part that is trained on.
 const INNER_FOLDS: usize = 3;
 
 impl Corpus {
@@ -124,7 +124,7 @@ impl Corpus {
         self.seed
     }
 
-    /// The dependency paths of all tests; found when they are first asked for.
+    /// The dependency paths of all tests; found when they are first requested.
     pub(crate) fn paths(&self) -> &Paths {
         self.paths.get_or_init(|| {
             let graphs: Vec<(PathWords, Vec<(u64, f32)>)> = self
@@ -166,7 +166,7 @@ impl Corpus {
 }
 
 /// Counts with a column for every word that two tests have. A word of one test
-/// alone can never be learnt from and met again.
+/// alone can never be trained on and predicted again.
 fn table<'a>(tests: impl Iterator<Item = [&'a [(u64, f32)]; 2]> + Clone) -> SparseMatrix {
     let mut tests_with: HashMap<u64, u32> = HashMap::new();
     for &(word, _) in tests.clone().flatten().flatten() {

@@ -95,9 +95,9 @@ pub struct DatasetIssue {
 
 /// A longer line is left out: no test is that long.
 const LINE_BYTES: u64 = 8 << 20;
-/// What follows after so many bytes is left out.
+/// What follows after this many bytes is left out.
 const FILE_BYTES: u64 = 4 << 30;
-/// At most so many issues are kept.
+/// At most this many issues are kept.
 const ISSUES: usize = 100;
 
 impl Dataset {

@@ -28,7 +28,7 @@ pub struct EvalOptions {
     pub models: Vec<Model>,
     /// Only tests that PEELER was measured on are used for training and scored.
     pub only_peeler_subset: bool,
-    /// Where answers of folds are kept, so that a stopped evaluation goes on. To
+    /// Where answers of folds are kept, so that a stopped evaluation continues. To
     /// be deleted after a change of a model.
     pub resume: Option<PathBuf>,
     /// The tests that are alone in their row of PEELER's benchmark, an id a line.
@@ -69,7 +69,7 @@ pub enum Progress<'a> {
         model: &'a str,
         /// Steps that are done.
         done: usize,
-        /// Of so many.
+        /// Out of this many.
         all: usize,
     },
 }
@@ -91,7 +91,7 @@ pub struct Evaluation {
     pub seed: u64,
     /// What reading took, in seconds that passed.
     pub read_seconds: f64,
-    /// The results, in the order that was asked for.
+    /// The results, in the requested order.
     pub protocols: Vec<ProtocolMeasures>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Every model is measured on the same folds: tests held out at random, by
 //! class and by project. Thresholds and calibration come from the part that is
-//! learnt from, never from the one that is scored. Given a data set and a seed,
+//! learned from, never from the one that is scored. Given a data set and a seed,
 //! results are the same on any number of threads.
 
 mod blend;

@@ -129,7 +129,7 @@ fn confusion(rows: &[(&Record, Judged)]) -> Confusion {
     confusion
 }
 
-/// At most so many points of a curve are kept.
+/// At most this many points of a curve are kept.
 const POINTS: usize = 120;
 
 /// Precision wherever a flaky test more is found, thinned out.

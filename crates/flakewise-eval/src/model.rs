@@ -20,7 +20,7 @@ pub type Run = dyn Fn(&Corpus, &Fold, Protocol) -> Vec<FoldScores> + Sync + Send
 pub struct FoldScores {
     /// For each test how likely it is flaky, from 0 to 1.
     pub probabilities: Vec<f64>,
-    /// From where on it is called flaky; chosen on what was learnt from.
+    /// From where on it is called flaky; chosen on the training data.
     pub threshold: f64,
     /// What learning took, in seconds of processor time.
     pub train_seconds: f64,

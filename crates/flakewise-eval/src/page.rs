@@ -4,7 +4,7 @@ use crate::plot::{Line, bars, escape, square};
 use crate::text::{optional, ratios};
 use crate::{Evaluation, Measures, ProtocolMeasures};
 
-/// So many models are drawn: more lines cannot be told apart.
+/// This many models are drawn: more lines cannot be distinguished.
 const DRAWN: usize = 6;
 /// So many are drawn project by project.
 const COMPARED: usize = 3;

@@ -1,6 +1,6 @@
 //! Plots as SVG within a page. Marks differ in more than colour.
 
-/// Lines of one plot, told apart by colour and dashes.
+/// Lines of one plot, distinguished by colour and dashes.
 const STYLES: [(&str, &str); 8] = [
     ("#0b5fa5", ""),
     ("#c2410c", ""),

@@ -1,4 +1,4 @@
-//! What is held out, and what is learnt from.
+//! What is held out, and what is trained on.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::Record;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// Tests at random, as papers do it: near-copies and other tests of the
-    /// same class are learnt from.
+    /// same class are trained on.
     Random,
     /// Whole classes: what a model says about a new class of a known project.
     Class,

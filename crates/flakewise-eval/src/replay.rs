@@ -23,7 +23,7 @@ pub struct ReplayTest {
     pub known: Known,
 }
 
-/// Recorded tests, and what was learnt for each project from all the others.
+/// Recorded tests, and what was learned for each project from all the others.
 pub struct Replay {
     tests: Vec<ReplayTest>,
     /// The tests of each project.
@@ -36,7 +36,7 @@ pub struct Replay {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplayResult {
     /// For every flaky test, from the first to the last that was wanted: after how
-    /// many suites RERUN of everything has found so many, in the mean.
+    /// many suites RERUN of everything has found this many, in the mean.
     pub uniform: Vec<f64>,
     /// Likewise CANNIER's choice of tests; shorter if some are never found.
     pub cannier: Vec<f64>,
@@ -99,7 +99,7 @@ impl Replay {
         }
     }
 
-    /// What was learnt for each project.
+    /// What was learned for each project.
     pub fn priors(&self) -> &[Prior] {
         &self.priors
     }
@@ -322,7 +322,7 @@ pub fn share_of(all: usize, share: f64) -> usize {
     ((all as f64 * share).ceil() as usize).min(all)
 }
 
-/// RERUN gives up after so many.
+/// RERUN gives up after this many.
 pub(crate) const MOST_RUNS: u32 = 10_000;
 
 fn holds(draws: &mut [u32], truth: u32) -> bool {

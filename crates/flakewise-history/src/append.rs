@@ -112,7 +112,7 @@ impl History {
             }
             let ids: Vec<_> = fresh.iter().map(|(_, report)| report.id.clone()).collect();
             // Files are written once and survive a lost race; only if others
-            // took in some of the same reports must they be made anew.
+            // took in some of the same reports must they be made again.
             let files = match written.take() {
                 Some((old, files)) if old == ids => files,
                 _ => self.write_files(&table, kind, &fresh).await?,

@@ -4,7 +4,7 @@ use std::error::Error;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// Why the history could not do what was asked.
+/// Why the history could not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// The text is not a store this build can use.
@@ -20,7 +20,7 @@ pub enum HistoryError {
     NoHistory {
         /// The store.
         store: String,
-        /// The project asked for.
+        /// The project requested.
         project: String,
     },
     /// The store cannot be reached or read.
@@ -42,7 +42,7 @@ pub enum HistoryError {
         source: Source,
     },
     /// Other writers were faster for too long.
-    #[error("gave up committing to `{store}` after {tries} tries, other writers were always faster")]
+    #[error("failed to commit to `{store}` after {tries} attempts: other writers were always faster")]
     Contended {
         /// The store.
         store: String,
@@ -50,7 +50,7 @@ pub enum HistoryError {
         tries: usize,
     },
     /// The table was written by a later version.
-    #[error("the history at `{store}` has format {found}, this version reads up to {known}")]
+    #[error("the history at `{store}` has format {found}, and this version reads up to {known}")]
     NewerFormat {
         /// The store.
         store: String,

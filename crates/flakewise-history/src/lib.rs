@@ -17,7 +17,7 @@
 //!
 //! What the crate guarantees:
 //!
-//! - **Exactly once.** A report is taken in once, whoever sends it how often,
+//! - **Exactly once.** A report is taken in once, regardless of who sends it and how often,
 //!   see [`History::append`].
 //! - **Acknowledged means durable.** When `append` returns, the data files, the
 //!   log entries and their folders have been synced (on local disks; object
@@ -37,6 +37,7 @@ mod files;
 mod flaky;
 mod maintain;
 mod orders;
+mod overview;
 mod past;
 mod report;
 mod session;

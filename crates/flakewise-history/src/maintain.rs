@@ -60,7 +60,7 @@ pub struct MaintainSummary {
 }
 
 impl History {
-    /// Merges small files and removes dead ones. `progress` is told each day
+    /// Merges small files and removes dead ones. `progress` gets each day
     /// that is worked on, with the number of days done and to do.
     pub fn maintain(
         &self,

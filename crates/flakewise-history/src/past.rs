@@ -1,7 +1,7 @@
 //! What is known of tests that failed just now: questions of the one who has to
 //! judge the failure.
 //!
-//! All are asked for many tests at once. No history is an answer too: nothing
+//! All are queried for many tests at once. No history is an answer too: nothing
 //! is known.
 
 use std::collections::{BTreeSet, HashMap};
@@ -107,7 +107,7 @@ impl History {
         Ok(tests.iter().map(|(test, _)| past(test)).collect())
     }
 
-    /// What is known of these tests from clean commits, in the order asked: how
+    /// What is known of these tests from clean commits, in the requested order: how
     /// often first attempts passed and failed, and how often the test failed with
     /// the fingerprint given. Commits come newest first, see [`SeenOn::RECENT`]
     /// and [`SeenOn::MOST_ALIKE`] for how many.
@@ -291,7 +291,7 @@ impl History {
     }
 
     /// How these tests ended on a commit, and how many of their failures have the
-    /// given fingerprints, in the order asked. Only unmodified work trees count, and
+    /// given fingerprints, in the requested order. Only unmodified work trees count, and
     /// only this variant if one is given.
     pub fn outcomes_at(
         &self,
@@ -341,7 +341,7 @@ impl History {
         Ok(tests.iter().map(|(test, _)| outcomes(test)).collect())
     }
 
-    /// What runs of a commit showed of these tests, in the order asked. Only
+    /// What runs of a commit showed of these tests, in the requested order. Only
     /// unmodified work trees count, and only this variant.
     pub fn runs_at(
         &self,
@@ -458,7 +458,7 @@ impl<'a> Wanted<'a> {
     /// Whether an attempt of one of these tests has a fingerprint that is asked
     /// for, as SQL.
     fn alike(&self, tests: &[&str]) -> String {
-        // A fingerprint has no spaces, so the pair of both is told apart from all
+        // A fingerprint has no spaces, so the pair of both is distinguished from all
         // other pairs.
         let alike: Vec<_> = tests
             .iter()

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use deltalake::arrow::array::{Array as _, AsArray as _, RecordBatch};
+use deltalake::arrow::array::{AsArray as _, RecordBatch};
 use deltalake::arrow::compute::cast;
 use deltalake::arrow::datatypes::{DataType, Date32Type, Int64Type, TimestampMicrosecondType};
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{
-    Conclusion, Cost, FailureGroup, Finding, FindingId, FindingKind, Fingerprint, FlakeRate, HistoryReport,
+    Conclusion, Cost, FailureGroup, FindingId, FindingKind, Fingerprint, FlakeRate, FlakyTest, HistoryReport,
     TestId, Timestamp,
 };
 use futures::TryStreamExt as _;
@@ -36,23 +36,10 @@ impl History {
                 return Ok(report);
             }
             let since = options.days.and(report.window).map(|(first, _)| first);
-            let outages = texts(&session, OUTAGES, "run").await?;
-            let mut failing =
-                texts(&session, &Queries::failing(since, &Runs::Except(&outages)), "test").await?;
-            let aliases = self.aliases(&session, None).await?;
-            let named = if aliases.is_empty() {
-                Tests::These(&failing)
-            } else {
-                failing = aliases.all_names(failing.iter().map(String::as_str));
-                Tests::ExactlyThese(&failing)
-            };
-            let queries = Queries::new(since, &Runs::Except(&outages), &named);
-            let tallies = tallies(&session, &queries.revisions, &aliases).await?;
-            let mut costs = costs(&session, &queries.costs, &aliases).await?;
-            let mut failures = failures(&session, &queries.failures, &aliases).await?;
+            let Gathered { tallies, mut costs, mut failures, .. } = self.gather(&session, since).await?;
             for (test, tallies) in tallies {
                 let verdict = judge(&tallies, 0);
-                if !matches!(verdict.conclusion, Conclusion::Flaky | Conclusion::ProbablyFlaky) {
+                if !verdict.conclusion.is_flaky() {
                     // Tests that failed only in outages did not fail.
                     report.others_failing += u64::from(verdict.conclusion != Conclusion::NotSeenFailing);
                     report.broken += u64::from(verdict.conclusion == Conclusion::Broken);
@@ -68,7 +55,7 @@ impl History {
                 ) else {
                     continue;
                 };
-                report.findings.push(Finding {
+                report.findings.push(FlakyTest {
                     id: FindingId::of(&id),
                     kind: FindingKind::FlakyByHistory,
                     test: id,
@@ -88,8 +75,30 @@ impl History {
         })
     }
 
+    /// What the tests that failed did.
+    pub(crate) async fn gather(
+        &self,
+        session: &SessionContext,
+        since: Option<NaiveDate>,
+    ) -> Result<Gathered, HistoryError> {
+        let outages = texts(session, OUTAGES, "run").await?;
+        let mut failing = texts(session, &Queries::failing(since, &Runs::Except(&outages)), "test").await?;
+        let aliases = self.aliases(session, None).await?;
+        let named = if aliases.is_empty() {
+            Tests::These(&failing)
+        } else {
+            failing = aliases.all_names(failing.iter().map(String::as_str));
+            Tests::ExactlyThese(&failing)
+        };
+        let queries = Queries::new(since, &Runs::Except(&outages), &named);
+        let tallies = tallies(session, &queries.revisions, &aliases).await?;
+        let costs = costs(session, &queries.costs, &aliases).await?;
+        let failures = failures(session, &queries.failures, &aliases).await?;
+        Ok(Gathered { outages, aliases, tallies, costs, failures })
+    }
+
     /// What the window holds, from the small table.
-    async fn totals(
+    pub(crate) async fn totals(
         &self,
         session: &SessionContext,
         options: &ReportOptions,
@@ -103,16 +112,11 @@ impl History {
                     coalesce(sum(attempts), 0) AS attempts, min(day) AS first, max(day) AS last
              FROM runs {since}"
         );
-        let batches = session.sql(&query).await.map_err(HistoryError::query)?.collect().await;
-        let batches = batches.map_err(HistoryError::query)?;
+        let batches = collect(session, &query).await?;
         let row = batches.iter().find(|batch| batch.num_rows() > 0);
         let row = row.ok_or_else(|| HistoryError::query("an aggregate gave no row"))?;
         let columns = Columns(row);
-        let date = |name| -> Result<Option<NaiveDate>, HistoryError> {
-            let column = columns.get(name, &DataType::Date32)?;
-            let column = column.as_primitive::<Date32Type>();
-            Ok(column.is_valid(0).then(|| NaiveDate::from_epoch_days(column.value(0))).flatten())
-        };
+        let date = |name| -> Result<Option<NaiveDate>, HistoryError> { Ok(columns.days(name)?[0]) };
         Ok(HistoryReport {
             findings: Vec::new(),
             others_failing: 0,
@@ -124,6 +128,20 @@ impl History {
             window: date("first")?.zip(date("last")?),
         })
     }
+}
+
+/// All rows of a query.
+pub(crate) async fn collect(session: &SessionContext, query: &str) -> Result<Vec<RecordBatch>, HistoryError> {
+    session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)
+}
+
+/// What the tests that failed in a window did, by their present ids.
+pub(crate) struct Gathered {
+    pub(crate) outages: Vec<String>,
+    pub(crate) aliases: Aliases,
+    pub(crate) tallies: HashMap<String, Vec<RevisionTally>>,
+    pub(crate) costs: HashMap<String, Cost>,
+    pub(crate) failures: HashMap<String, Vec<FailureGroup>>,
 }
 
 /// The runs that prove nothing.
@@ -165,11 +183,7 @@ impl Queries {
     pub(crate) fn new(since: Option<NaiveDate>, runs: &Runs<'_>, tests: &Tests<'_>) -> Self {
         let (from, scope) = scope(since, runs);
         let failed = format!("outcome IN {FAILURES}");
-        let tests = match tests {
-            Tests::These(tests) if tests.len() <= LISTED => list("test", "IN", tests),
-            Tests::ExactlyThese(tests) => list("test", "IN", tests),
-            _ => format!("AND test IN ({})", Self::failing(since, runs)),
-        };
+        let tests = Self::among(since, runs, tests);
         let revisions = format!(
             "SELECT test, variant, branch, CASE WHEN dirty THEN NULL ELSE commit END AS revision,
                     CASE WHEN dirty OR commit IS NULL THEN attempts.run END AS run,
@@ -197,6 +211,15 @@ impl Queries {
              GROUP BY test, fingerprint"
         );
         Self { revisions, costs, failures }
+    }
+
+    /// A condition on tests.
+    pub(crate) fn among(since: Option<NaiveDate>, runs: &Runs<'_>, tests: &Tests<'_>) -> String {
+        match tests {
+            Tests::These(tests) if tests.len() <= LISTED => list("test", "IN", tests),
+            Tests::ExactlyThese(tests) => list("test", "IN", tests),
+            _ => format!("AND test IN ({})", Self::failing(since, runs)),
+        }
     }
 
     /// The tests that ever failed outside an outage.
@@ -240,9 +263,7 @@ pub(crate) async fn texts(
     column: &str,
 ) -> Result<Vec<String>, HistoryError> {
     let mut values = Vec::new();
-    for batch in
-        session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
-    {
+    for batch in collect(session, query).await? {
         values.extend(Columns(&batch).texts(column)?.into_iter().flatten());
     }
     Ok(values)
@@ -332,9 +353,7 @@ async fn costs(
     aliases: &Aliases,
 ) -> Result<HashMap<String, Cost>, HistoryError> {
     let mut costs: HashMap<String, Cost> = HashMap::new();
-    for batch in
-        session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
-    {
+    for batch in collect(session, query).await? {
         let columns = Columns(&batch);
         let runs = columns.counts("runs")?;
         let lost = columns.counts("lost")?;
@@ -355,9 +374,7 @@ async fn failures(
     aliases: &Aliases,
 ) -> Result<HashMap<String, Vec<FailureGroup>>, HistoryError> {
     let mut groups: HashMap<String, Vec<FailureGroup>> = HashMap::new();
-    for batch in
-        session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)?
-    {
+    for batch in collect(session, query).await? {
         let columns = Columns(&batch);
         let tests = columns.texts("test")?;
         let fingerprints = columns.texts("fingerprint")?;
@@ -462,6 +479,12 @@ impl Columns<'_> {
         let column = self.get(name, &kind)?;
         let column = column.as_primitive::<TimestampMicrosecondType>();
         Ok(column.iter().map(|value| value.and_then(Timestamp::from_timestamp_micros)).collect())
+    }
+
+    pub(crate) fn days(&self, name: &str) -> Result<Vec<Option<NaiveDate>>, HistoryError> {
+        let column = self.get(name, &DataType::Date32)?;
+        let column = column.as_primitive::<Date32Type>();
+        Ok(column.iter().map(|day| day.and_then(NaiveDate::from_epoch_days)).collect())
     }
 
     pub(crate) fn flags(&self, name: &str) -> Result<Vec<bool>, HistoryError> {

@@ -64,7 +64,7 @@ impl History {
 
 /// Ids that contain the text, in order, or the one a finding of this id is
 /// about. A test whose own name is the text goes before those that merely
-/// contain it. Tests are told by their present ids.
+/// contain it. Tests are recognised by their present ids.
 async fn candidates(
     session: &SessionContext,
     part: &str,
@@ -199,7 +199,7 @@ struct Details {
 type TallyKey = (String, Option<String>, Option<String>, Option<String>, bool);
 
 /// Builds a history from attempts in any order, in memory bounded by the number
-/// of revisions, failures by fingerprint, and steps asked for.
+/// of revisions, failures by fingerprint, and steps requested.
 struct Builder {
     limit: usize,
     attempts: u64,

@@ -1,4 +1,4 @@
-//! What a search has learnt, so that one that was cut short can go on.
+//! What a search has learned, so that one that was cut short can continue.
 //!
 //! A search is a function of its seed and of the answers it gets. All answers
 //! are written down as they come; the next search on the same code begins with
@@ -31,7 +31,7 @@ impl Answers {
     }
 
     /// Goes on with what a file has, or begins it. A seed that is given must be
-    /// the one the file began with, else it begins anew; none takes the file's.
+    /// the one the file began with, else it starts over; none takes the file's.
     /// Returns the seed to search with.
     pub fn open(path: &Path, seed: Option<u64>) -> std::io::Result<(Self, u64)> {
         if let Some(folder) = path.parent() {
@@ -78,7 +78,7 @@ impl Answers {
         Some(answer)
     }
 
-    /// Writes an answer down. One that cannot be written must be asked for
+    /// Writes an answer down. One that cannot be written must be found
     /// again; that is all.
     pub(crate) fn learn(&mut self, question: &str, failed: bool) {
         if let Some((file, _)) = &mut self.file {

@@ -96,7 +96,7 @@ struct Module {
     edition: u64,
 }
 
-/// Beyond this a class tells its module at once what it learnt; what is less can
+/// Beyond this a class tells its module at once what it learned; what is less can
 /// wait until everybody is asked.
 const DRIFT: f64 = 1.0;
 
@@ -197,7 +197,7 @@ impl Belief {
         self.often.keep(shown.and_again(1));
     }
 
-    /// Lets every class tell what it learnt.
+    /// Lets every class tell what it learned.
     pub(crate) fn tell_all(&mut self) {
         for class in 0..self.classes.len() {
             if self.classes[class].drift > 0.0 {

@@ -1,4 +1,4 @@
-//! Which other tests make a test end otherwise than alone.
+//! Which other tests make a test have another outcome than alone.
 //!
 //! First a part of the others is looked for after which it does, small ones first;
 //! then an order of all: the suite's own, reversed, shuffled. The tests before it
@@ -37,7 +37,7 @@ pub struct CulpritSettings {
     pub exhaustive: bool,
     /// How long to search, from when the tests are collected.
     pub budget: Duration,
-    /// How many forks run side by side.
+    /// How many forks run in parallel.
     pub jobs: usize,
     /// Where randomness comes from.
     pub seed: u64,
@@ -53,7 +53,7 @@ pub enum CulpritProgress {
         /// How many were.
         tried: u32,
     },
-    /// Of so many tests before it, those that matter are looked for.
+    /// Out of this many tests before it, those that matter are looked for.
     Reducing {
         /// How many are left.
         left: usize,
@@ -79,7 +79,7 @@ pub struct CulpritContext<'a> {
     pub command: Vec<String>,
     /// Orders in which a test failed before: the tests that ran before it.
     pub failing_orders: &'a dyn Fn(&TestId) -> Vec<Vec<TestId>>,
-    /// What an earlier search learnt.
+    /// What an earlier search learned.
     pub answers: &'a mut Answers,
     /// Told how far we are.
     pub progress: &'a dyn Fn(CulpritProgress),
@@ -92,21 +92,21 @@ pub enum CulpritError {
     #[error(transparent)]
     Runner(#[from] RunnerError),
     /// No test has this name.
-    #[error("no test is called `{name}`")]
+    #[error("no test matches `{name}`")]
     Unknown {
-        /// The name asked for.
+        /// The name requested.
         name: String,
     },
     /// Several have.
-    #[error("`{name}` may be any of {} tests, such as `{}` and `{}`", .found.len(), .found[0], .found[1])]
+    #[error("`{name}` matches {} tests, e.g. `{}` and `{}`", .found.len(), .found[0], .found[1])]
     Ambiguous {
-        /// The name asked for.
+        /// The name requested.
         name: String,
         /// Tests it may be.
         found: Vec<String>,
     },
     /// Tests of this suite cannot be run in forks.
-    #[error("tests of this suite cannot be run in forks: threads were running before the first of them")]
+    #[error("tests of this suite cannot run in forks: threads were running before the first test")]
     NoForks,
 }
 
@@ -146,7 +146,7 @@ pub fn culprit(suite: &mut Suite, context: &mut CulpritContext<'_>) -> Result<Cu
     search(suite, context, 1.0).map(|(report, _)| report)
 }
 
-/// What is left for those who go on after a search.
+/// What is left for those who continue after a search.
 pub(crate) struct Rest {
     /// When the whole budget is over.
     pub(crate) end: Instant,
@@ -366,18 +366,18 @@ impl Search<'_, '_> {
             let verb = if self.fails_alone { "passed" } else { "failed" };
             let text = if self.is_spent {
                 format!(
-                    "it {verb} after {}; there was no time to find out which are needed",
+                    "it {verb} after {}; budget exhausted before the necessary tests were found",
                     few(&found.tests)
                 )
             } else {
-                format!("it {verb} after {}, but not often enough again to be sure", few(&found.tests))
+                format!("it {verb} after {}, but too rarely in reruns to be certain", few(&found.tests))
             };
             self.notices.push(Notice { text, warning: true });
         }
         Ok(None)
     }
 
-    /// A part of the other tests after which it ends otherwise than alone. Small
+    /// A part of the other tests after which it has another outcome than alone. Small
     /// parts come first and grow, so that what is common is found at once, and no
     /// test runs twice. Who works only with others that are far, or is cleaned up
     /// after, is left to whole orders.
@@ -401,7 +401,7 @@ impl Search<'_, '_> {
         Ok(found.map(|place| parts.swap_remove(place)))
     }
 
-    /// Tests to run before it so that it ends otherwise than alone, if any do, and
+    /// Tests to run before it so that it has another outcome than alone, if any do, and
     /// how many orders were tried.
     fn order_that_differs(&mut self) -> Result<(Option<Vec<TestKey>>, u32), RunnerError> {
         let mut others = self.others();
@@ -494,7 +494,7 @@ impl Search<'_, '_> {
     }
 
     /// The same for many tests that each do it alone: new processes are what
-    /// takes time, so they run side by side.
+    /// takes time, so they run in parallel.
     fn confirm_all(&mut self, tests: &[TestKey]) -> Result<Vec<Culprit>, RunnerError> {
         let mut found: Vec<(TestKey, Culprit)> = Vec::new();
         for &test in tests {
@@ -587,7 +587,7 @@ impl Search<'_, '_> {
             false
         })?;
         // So many tests are asked about that one of them is likely to pass as
-        // often as it takes by chance; the odds must bear that.
+        // often as needed just randomly; the odds must account for that.
         let enough = LIKELY * wanted.len() as f64;
         let mut without = without;
         let mut cleaners = Vec::new();
@@ -610,12 +610,12 @@ impl Search<'_, '_> {
         Ok(cleaners)
     }
 
-    /// Runs that ended otherwise than alone.
+    /// Runs that had another outcome than alone.
     fn differing(&self, tally: Tally) -> u64 {
         if self.fails_alone { tally.passed } else { tally.failed }
     }
 
-    /// The odds that it ends otherwise than alone after some tests.
+    /// The odds that it has another outcome than alone after some tests.
     fn odds(&self, after: Tally) -> f64 {
         if self.fails_alone {
             odds_of_difference(self.alone, after)

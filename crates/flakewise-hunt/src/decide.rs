@@ -11,7 +11,7 @@ pub(crate) const LIKELY: f64 = 19.0;
 /// that it fails equally often in both: the Bayes factor of two rates against
 /// one, where nothing is known of any rate before (Jeffreys' prior). It may be
 /// looked at after each run, until it says enough. A test that both passes and
-/// fails in both fails by chance; that it also depends on where it runs is not
+/// fails in both fails randomly; that it also depends on where it runs is not
 /// likely beforehand.
 pub(crate) fn odds_of_difference(more: Tally, less: Tally) -> f64 {
     let together = Tally { passed: more.passed + less.passed, failed: more.failed + less.failed };
@@ -52,7 +52,7 @@ mod tests {
         assert!((odds_of_difference(tally(5, 0), tally(0, 5)) - 252.0).abs() < 1e-9);
         assert!(odds_of_difference(tally(0, 5), tally(5, 0)) < 1e-9, "the other way round");
         assert!(odds_of_difference(tally(3, 3), tally(3, 3)) < 1.0);
-        // A test that fails by chance now and then, and always after a polluter.
+        // A test that sometimes fails randomly, and always after a polluter.
         assert!(odds_of_difference(tally(20, 0), tally(1, 19)) > SURE);
         assert!(odds_of_difference(tally(10, 10), tally(4, 46)) < LIKELY);
         assert!((chance(19.0) - 0.95).abs() < 1e-12);

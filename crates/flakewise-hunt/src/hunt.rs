@@ -7,8 +7,8 @@
 //! then needs no confirmation.
 
 mod double;
+mod hunted_test;
 mod orders;
-mod prey;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use flakewise_runner::{
 };
 use tracing::info_span;
 
-use self::prey::{MOST_TROUBLE, Prey};
+use self::hunted_test::{HuntedTest, MOST_TROUBLE};
 use crate::name::{class_of, file_of};
 use crate::shard::is_in_shard;
 use crate::{Candidate, Planner, Prior};
@@ -38,7 +38,7 @@ pub struct HuntSettings {
     pub confidence: Option<f64>,
     /// It ends when fewer flaky tests than this are expected to be hidden.
     pub hidden: Option<f64>,
-    /// How many tests run side by side.
+    /// How many tests run in parallel.
     pub jobs: usize,
     /// The part of the tests to hunt.
     pub shard: Option<Shard>,
@@ -61,7 +61,7 @@ pub enum Orders {
     Until(Instant),
 }
 
-/// What is known from elsewhere, and where to put what is learnt.
+/// What is known from elsewhere, and where to put what is learned.
 pub trait Knowledge {
     /// The chance that each test is flaky, before anything ran. Their files are
     /// below a folder.
@@ -93,7 +93,7 @@ pub enum HuntProgress {
     Orders {
         /// Executions so far.
         executions: u64,
-        /// Tests that ended otherwise than in the suite.
+        /// Tests that had another outcome than in the suite.
         found: u64,
     },
     /// Tests are measured.
@@ -131,14 +131,14 @@ pub struct HuntContext<'a> {
 /// A test that never passed is run so often whatever the planner says: people
 /// want to know whether it is broken or flaky.
 const FAILING_RUNS: u64 = 50;
-/// Of all runs, one in so many goes to such tests.
+/// Of all runs, one in this many goes to such tests.
 const FAILING_SHARE: u64 = 4;
 /// What a process costs besides its test, until it has been measured.
 const PROCESS_SECONDS: f64 = 0.005;
-/// The part of the remaining time, one in so many, in which nothing runs side by
+/// The part of the remaining time, one in this many, in which nothing runs side by
 /// side: what shows then is confirmed, and what showed before has time to be.
 const SOLO_SHARE: u32 = 10;
-/// If this many tests fail only beside others, nothing runs side by side any more:
+/// If this many tests fail only beside others, nothing runs in parallel any more:
 /// it costs more to find out than is gained.
 const MOST_BESIDE: usize = 5;
 /// The part of the budget, one in so many, that repeating one surprise may take.
@@ -158,7 +158,7 @@ pub fn hunt(suite: &mut Suite, context: &mut HuntContext<'_>) -> Result<HuntRepo
     let run = Arc::new((context.run)(suite.versions()));
     let mut notices = collected.notices;
     for error in &collected.collect_errors {
-        let text = format!("`{}` could not be collected: its tests are not hunted", error.name);
+        let text = format!("failed to collect `{}`; its tests are skipped", error.name);
         notices.push(Notice { text, warning: true });
     }
     let shard = context.settings.shard;
@@ -197,7 +197,7 @@ struct Hunter<'a, 'b> {
     run: Arc<Run>,
     /// The folder that names of tests are relative to.
     root: PathBuf,
-    prey: Vec<Prey>,
+    hunted: Vec<HuntedTest>,
     places: HashMap<TestKey, usize>,
     planner: Option<Planner>,
     /// Tests to run on with nothing beside them.
@@ -205,7 +205,7 @@ struct Hunter<'a, 'b> {
     /// Tests that had not passed when the hunt began, and runs of them.
     failing: Vec<usize>,
     failing_runs: u64,
-    /// How many tests may run side by side.
+    /// How many tests may run in parallel.
     jobs: usize,
     /// Whether one runs at a time now.
     is_solo: bool,
@@ -234,11 +234,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
         past: &[PastRuns],
         risks: Vec<f64>,
     ) -> Self {
-        let prey: Vec<Prey> = keys
+        let hunted: Vec<HuntedTest> = keys
             .iter()
             .zip(ids)
             .zip(past.iter().zip(risks))
-            .map(|((&key, id), (past, risk))| Prey::new(key, id, suite.name(key), risk, past))
+            .map(|((&key, id), (past, risk))| HuntedTest::new(key, id, suite.name(key), risk, past))
             .collect();
         let known =
             past.iter().map(|past| past.together.runs() + past.ordered.runs() + past.alone.runs()).sum();
@@ -246,7 +246,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
             run,
             root: suite.root().to_owned(),
             places: keys.iter().enumerate().map(|(place, key)| (*key, place)).collect(),
-            prey,
+            hunted,
             planner: None,
             open: VecDeque::new(),
             failing: Vec::new(),
@@ -271,8 +271,9 @@ impl<'a, 'b> Hunter<'a, 'b> {
     /// The suite, once, unless all its tests are known: what it takes, and what
     /// fails already.
     fn suite_once(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
-        let is_new = |prey: &Prey| prey.solo.suite.runs() + prey.solo.alone.runs() == 0;
-        let new: Vec<TestKey> = self.prey.iter().filter(|prey| is_new(prey)).map(|prey| prey.key).collect();
+        let is_new = |hunted: &HuntedTest| hunted.solo.suite.runs() + hunted.solo.alone.runs() == 0;
+        let new: Vec<TestKey> =
+            self.hunted.iter().filter(|hunted| is_new(hunted)).map(|hunted| hunted.key).collect();
         if new.is_empty() {
             return Ok(());
         }
@@ -286,26 +287,26 @@ impl<'a, 'b> Hunter<'a, 'b> {
         if wanted == 0 {
             return Ok(());
         }
-        let tests = self.prey.len() as u64;
-        for place in 0..self.prey.len() {
+        let tests = self.hunted.len() as u64;
+        for place in 0..self.hunted.len() {
             if !self.goes_on() {
                 return Ok(());
             }
             let mut runs = Vec::new();
             for _ in 0..wanted {
-                if self.prey[place].skipped {
+                if self.hunted[place].skipped {
                     break;
                 }
-                match suite.measure(self.prey[place].key)? {
+                match suite.measure(self.hunted[place].key)? {
                     Ok(measured) => runs.push(measured),
                     Err(trouble) => {
-                        let text = format!("`{}` could not be measured: {trouble}", self.prey[place].name);
+                        let text = format!("failed to measure `{}`: {trouble}", self.hunted[place].name);
                         self.notices.push(Notice { text, warning: false });
                         break;
                     }
                 }
             }
-            self.context.knowledge.measured(&self.prey[place].id, &runs);
+            self.context.knowledge.measured(&self.hunted[place].id, &runs);
             (self.context.progress)(HuntProgress::Measuring { done: place as u64 + 1, tests });
         }
         Ok(())
@@ -314,11 +315,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
     /// What the planner says, until it is enough.
     fn run_alone(&mut self, suite: &mut Suite) -> Result<(), RunnerError> {
         self.plan();
-        let found = (0..self.prey.len()).filter(|&place| self.prey[place].is_open());
+        let found = (0..self.hunted.len()).filter(|&place| self.hunted[place].is_open());
         self.open = found.collect();
-        let never_passed = |prey: &Prey| !prey.is_found() && prey.all().failed > 0;
-        self.failing = (0..self.prey.len()).filter(|&place| never_passed(&self.prey[place])).collect();
-        self.forks = self.prey.iter().all(|prey| suite.can_fork(prey.key.session));
+        let never_passed = |hunted: &HuntedTest| !hunted.is_found() && hunted.all().failed > 0;
+        self.failing = (0..self.hunted.len()).filter(|&place| never_passed(&self.hunted[place])).collect();
+        self.forks = self.hunted.iter().all(|hunted| suite.can_fork(hunted.key.session));
         if !self.forks {
             self.jobs = 1;
         }
@@ -346,8 +347,8 @@ impl<'a, 'b> Hunter<'a, 'b> {
     /// Gives every surprise time to be repeated.
     fn allow(&mut self) {
         let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
-        for prey in &mut self.prey {
-            prey.allow(left.as_secs_f64() / SURPRISE_SHARE);
+        for hunted in &mut self.hunted {
+            hunted.allow(left.as_secs_f64() / SURPRISE_SHARE);
         }
     }
 
@@ -356,11 +357,11 @@ impl<'a, 'b> Hunter<'a, 'b> {
         self.jobs == 1 || !self.open.is_empty() || Instant::now() >= self.solo_from
     }
 
-    /// Runs nothing side by side any more.
+    /// Runs nothing in parallel any more.
     fn one_at_a_time(&mut self) {
         if self.jobs > 1 {
             self.jobs = 1;
-            let text = "tests disturb each other when they run side by side: the hunt went on one at a time";
+            let text = "tests interfere with each other when they run in parallel; the hunt continued with one test at a time";
             self.notices.push(Notice { text: text.to_owned(), warning: false });
         }
     }
@@ -373,8 +374,8 @@ impl<'a, 'b> Hunter<'a, 'b> {
         }
         let seed = self.context.settings.seed;
         let mut planner = Planner::with_prior(&self.candidates(), &prior, seed);
-        let is_aside = |prey: &Prey| prey.skipped || prey.by_chance().is_none();
-        planner.set_aside((0..self.prey.len()).filter(|&place| is_aside(&self.prey[place])));
+        let is_aside = |hunted: &HuntedTest| hunted.skipped || hunted.random_outcomes().is_none();
+        planner.set_aside((0..self.hunted.len()).filter(|&place| is_aside(&self.hunted[place])));
         self.planner = Some(planner);
     }
 
@@ -394,13 +395,13 @@ impl<'a, 'b> Hunter<'a, 'b> {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             *numbers.entry(text).or_insert(next)
         };
-        let candidates = self.prey.iter().map(|prey| {
-            let shown = prey.by_chance().unwrap_or_default();
+        let candidates = self.hunted.iter().map(|hunted| {
+            let shown = hunted.random_outcomes().unwrap_or_default();
             Candidate {
-                risk: prey.risk,
-                class: number(class_of(&prey.name)),
-                module: number(file_of(&prey.name)),
-                seconds: prey.seconds.unwrap_or(0.0) + PROCESS_SECONDS,
+                risk: hunted.risk,
+                class: number(class_of(&hunted.name)),
+                module: number(file_of(&hunted.name)),
+                seconds: hunted.seconds.unwrap_or(0.0) + PROCESS_SECONDS,
                 passed: count(shown.passed),
                 failed: count(shown.failed),
             }
@@ -408,7 +409,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
         candidates.collect()
     }
 
-    /// Whether to go on, as far as one can tell at once; looks at all tests now
+    /// Whether to continue, as far as one can tell at once; looks at all tests now
     /// and then.
     fn goes_on(&mut self) -> bool {
         let settings = self.context.settings;
@@ -425,17 +426,17 @@ impl<'a, 'b> Hunter<'a, 'b> {
         }
         let began = Instant::now();
         let hidden = planner.expected_hidden();
-        let found = self.prey.iter().filter(|prey| prey.is_found()).count() as u64;
+        let found = self.hunted.iter().filter(|hunted| hunted.is_found()).count() as u64;
         (self.context.progress)(HuntProgress::Hunting { executions: self.executions, found, hidden });
         if settings.hidden.is_some_and(|bound| hidden < bound) {
             self.end = Some(HuntEnd::Hidden);
         } else if let Some(confidence) = settings.confidence {
             let is_sure = |place: usize| {
-                self.prey[place].skipped
-                    || self.prey[place].is_found()
+                self.hunted[place].skipped
+                    || self.hunted[place].is_found()
                     || planner.chance(place) <= 1.0 - confidence
             };
-            if (0..self.prey.len()).all(is_sure) {
+            if (0..self.hunted.len()).all(is_sure) {
                 self.end = Some(HuntEnd::Confidence);
             }
         }
@@ -450,50 +451,50 @@ impl<'a, 'b> Hunter<'a, 'b> {
         if self.failing_runs * FAILING_SHARE > self.executions {
             return None;
         }
-        let prey = &self.prey;
+        let hunted = &self.hunted;
         let is_worth = |place: &usize| {
-            let prey = &prey[*place];
-            !prey.is_found() && prey.trouble < MOST_TROUBLE && prey.alone().runs() < FAILING_RUNS
+            let hunted = &hunted[*place];
+            !hunted.is_found() && hunted.trouble < MOST_TROUBLE && hunted.alone().runs() < FAILING_RUNS
         };
         self.failing.retain(is_worth);
-        self.failing.iter().copied().min_by_key(|&place| prey[place].alone().runs())
+        self.failing.iter().copied().min_by_key(|&place| hunted[place].alone().runs())
     }
 
     fn remember(&mut self, place: usize, execution: &Execution) {
         let is_solo = self.is_solo;
-        let prey = &mut self.prey[place];
-        prey.attempts += 1;
+        let hunted = &mut self.hunted[place];
+        hunted.attempts += 1;
         self.executions += 1;
-        let attempt = execution.attempt(&prey.id, &self.run, prey.attempts);
-        if execution.outcome.is_failure() && !is_solo && !prey.is_confirmed() {
-            prey.held.push(attempt);
+        let attempt = execution.attempt(&hunted.id, &self.run, hunted.attempts);
+        if execution.outcome.is_failure() && !is_solo && !hunted.is_confirmed() {
+            hunted.held.push(attempt);
         } else {
             self.context.knowledge.remember(attempt);
         }
-        if execution.outcome.is_failure() && prey.failure.is_none() {
-            prey.failure.clone_from(&execution.failure);
-            prey.place = execution.place.as_ref().map(|place| place.below(&self.root));
+        if execution.outcome.is_failure() && hunted.failure.is_none() {
+            hunted.failure.clone_from(&execution.failure);
+            hunted.place = execution.place.as_ref().map(|place| place.below(&self.root));
         }
     }
 
     /// Counts how a test ended, after what, and whether others ran beside it.
     fn count(&mut self, place: usize, after: Surroundings, failed: bool) {
-        let prey = &mut self.prey[place];
-        let seen = if self.is_solo { &mut prey.solo } else { &mut prey.beside };
+        let hunted = &mut self.hunted[place];
+        let seen = if self.is_solo { &mut hunted.solo } else { &mut hunted.beside };
         let tally = match after {
             Surroundings::Alone => &mut seen.alone,
             Surroundings::After(Order::Original) => &mut seen.suite,
             Surroundings::After(_) => &mut seen.ordered,
         };
         tally.add(failed);
-        if prey.is_confirmed() {
-            for attempt in std::mem::take(&mut prey.held) {
+        if hunted.is_confirmed() {
+            for attempt in std::mem::take(&mut hunted.held) {
                 self.context.knowledge.remember(attempt);
             }
         }
     }
 
-    /// Nothing more can be learnt of a test.
+    /// Nothing more can be learned of a test.
     fn give_up(&mut self, place: usize) {
         if let Some(planner) = &mut self.planner {
             planner.retire(place);
@@ -507,16 +508,16 @@ impl<'a, 'b> Hunter<'a, 'b> {
         let mut always_fail = Vec::new();
         let mut clean = Vec::new();
         let (mut skipped, mut not_run) = (0, 0);
-        for prey in std::mem::take(&mut self.prey) {
-            let all = prey.all();
-            if prey.skipped {
+        for hunted in std::mem::take(&mut self.hunted) {
+            let all = hunted.all();
+            if hunted.skipped {
                 skipped += 1;
-            } else if prey.is_found() {
-                let test = found_test(prey);
+            } else if hunted.is_found() {
+                let test = found_test(hunted);
                 let is_beside = matches!(test.kind, FoundKind::Beside | FoundKind::Unconfirmed);
                 if is_beside { &mut only_beside } else { &mut found }.push(test);
             } else if all.failed > 0 {
-                always_fail.push(prey.id);
+                always_fail.push(hunted.id);
             } else if all.passed > 0 {
                 clean.push(all.passed);
             } else {
@@ -525,7 +526,7 @@ impl<'a, 'b> Hunter<'a, 'b> {
         }
         if not_run > 0 {
             let tests = if not_run == 1 { "1 test".to_owned() } else { format!("{not_run} tests") };
-            let text = format!("not run for lack of time: {tests}");
+            let text = format!("budget exhausted, not run: {tests}");
             notices.push(Notice { text, warning: true });
         }
         for list in [&mut found, &mut only_beside] {
@@ -567,21 +568,21 @@ fn count(runs: u64) -> u32 {
     u32::try_from(runs).unwrap_or(u32::MAX)
 }
 
-fn found_test(prey: Prey) -> FoundTest {
-    let alone = prey.alone();
+fn found_test(hunted: HuntedTest) -> FoundTest {
+    let alone = hunted.alone();
     FoundTest {
-        id: FindingId::of(&prey.id),
-        kind: prey.kind(),
-        decision: prey.decision,
+        id: FindingId::of(&hunted.id),
+        kind: hunted.kind(),
+        decision: hunted.decision,
         alone: FlakeRate { failures: alone.failed, attempts: alone.runs() },
-        solo: prey.solo.all(),
-        beside: prey.beside.all(),
-        test: prey.id,
-        name: prey.name,
-        failure: prey.failure,
-        place: prey.place,
-        risk: Probability::clamped(prey.risk),
-        after: prey.found_after.unwrap_or(0),
+        solo: hunted.solo.all(),
+        beside: hunted.beside.all(),
+        test: hunted.id,
+        name: hunted.name,
+        failure: hunted.failure,
+        place: hunted.place,
+        risk: Probability::clamped(hunted.risk),
+        after: hunted.found_after.unwrap_or(0),
     }
 }
 
@@ -595,12 +596,12 @@ impl Director for Hunter<'_, '_> {
         }
         self.remember(place, execution);
         if execution.outcome == Outcome::Skipped {
-            self.prey[place].skipped = true;
+            self.hunted[place].skipped = true;
         } else {
             self.count(place, Surroundings::After(Order::Original), execution.outcome.is_failure());
-            self.prey[place].seconds = execution.duration.map(|duration| duration.as_secs_f64());
+            self.hunted[place].seconds = execution.duration.map(|duration| duration.as_secs_f64());
         }
-        let tests = self.prey.len() as u64;
+        let tests = self.hunted.len() as u64;
         (self.context.progress)(HuntProgress::Suite { done: self.executions, tests });
     }
 
@@ -620,7 +621,7 @@ impl Forks for Hunter<'_, '_> {
             return None;
         }
         while let Some(&place) = self.open.front()
-            && !self.prey[place].is_open()
+            && !self.hunted[place].is_open()
         {
             self.open.pop_front();
         }
@@ -628,27 +629,27 @@ impl Forks for Hunter<'_, '_> {
             // What is still in doubt gets another chance.
             self.is_late = true;
             self.allow();
-            let prey = &self.prey;
-            self.open.extend((0..prey.len()).filter(|&place| prey[place].is_open()));
+            let hunted = &self.hunted;
+            self.open.extend((0..hunted.len()).filter(|&place| hunted[place].is_open()));
         }
         if self.is_solo != self.wants_solo() || self.next_double().is_some() {
             // Once nothing else runs.
             return None;
         }
         if let Some(&place) = self.open.front() {
-            return Some(vec![self.prey[place].key]);
+            return Some(vec![self.hunted[place].key]);
         }
         if let Some(place) = self.failing_test() {
             self.failing_runs += 1;
-            return Some(vec![self.prey[place].key]);
+            return Some(vec![self.hunted[place].key]);
         }
         loop {
             let place = self.planner.as_mut()?.next_test()?;
-            if self.prey[place].skipped {
+            if self.hunted[place].skipped {
                 self.give_up(place);
                 continue;
             }
-            return Some(vec![self.prey[place].key]);
+            return Some(vec![self.hunted[place].key]);
         }
     }
 
@@ -657,10 +658,10 @@ impl Forks for Hunter<'_, '_> {
         let execution = match result {
             Ok(execution) => execution,
             Err(trouble) => {
-                let prey = &mut self.prey[place];
-                prey.trouble += 1;
-                if prey.trouble == MOST_TROUBLE {
-                    let text = format!("`{}` could not be run alone: {trouble}", prey.name);
+                let hunted = &mut self.hunted[place];
+                hunted.trouble += 1;
+                if hunted.trouble == MOST_TROUBLE {
+                    let text = format!("failed to run `{}` alone: {trouble}", hunted.name);
                     self.notices.push(Notice { text, warning: true });
                     self.give_up(place);
                 } else if let Some(planner) = &mut self.planner {
@@ -672,35 +673,36 @@ impl Forks for Hunter<'_, '_> {
         self.remember(place, &execution);
         if execution.outcome == Outcome::Skipped {
             // It skips itself alone: there is nothing to find this way.
-            self.prey[place].trouble = MOST_TROUBLE;
+            self.hunted[place].trouble = MOST_TROUBLE;
             self.give_up(place);
             return;
         }
         let failed = execution.outcome.is_failure();
-        let was_found = self.prey[place].is_found();
+        let was_found = self.hunted[place].is_found();
         self.count(place, Surroundings::Alone, failed);
-        let prey = &mut self.prey[place];
-        if prey.is_found() && !was_found {
-            prey.found_after = Some(prey.alone().runs());
+        let hunted = &mut self.hunted[place];
+        if hunted.is_found() && !was_found {
+            hunted.found_after = Some(hunted.alone().runs());
         }
         let taken = execution.cost.map(|cost| cost.wall).or(execution.duration);
         let seconds = taken.map_or(PROCESS_SECONDS, |taken| taken.as_secs_f64());
         if was_found {
-            prey.spent += seconds;
+            hunted.spent += seconds;
         }
-        let by_chance = prey.by_chance();
-        if prey.is_open() && !self.open.contains(&place) {
+        let random_outcomes = hunted.random_outcomes();
+        if hunted.is_open() && !self.open.contains(&place) {
             self.open.push_back(place);
         }
         if let Some(planner) = &mut self.planner {
             planner.record(place, failed, seconds);
-            match by_chance {
+            match random_outcomes {
                 None => planner.set_aside([place]),
                 Some(shown) => planner.reinstate(place, count(shown.passed), count(shown.failed)),
             }
         }
-        let is_beside = |prey: &&Prey| prey.is_found() && !prey.is_open() && !prey.is_confirmed();
-        if by_chance.is_none() && self.prey.iter().filter(is_beside).count() >= MOST_BESIDE {
+        let is_beside =
+            |hunted: &&HuntedTest| hunted.is_found() && !hunted.is_open() && !hunted.is_confirmed();
+        if random_outcomes.is_none() && self.hunted.iter().filter(is_beside).count() >= MOST_BESIDE {
             self.one_at_a_time();
         }
     }

@@ -1,7 +1,7 @@
 //! Finds the flaky tests of a suite on a budget, and the tests that another one
 //! depends on.
 //!
-//! [`hunt()`] runs a suite and then single tests, side by side, as [`Planner`]
+//! [`hunt()`] runs a suite and then single tests, in parallel, as [`Planner`]
 //! says; [`culprit()`] runs a test after others. [`Planner`] says which test to run
 //! next and what is probably still hidden. It is pure: the same answers to the
 //! same observations and seed. [`cannier`] has what CANNIER does instead.

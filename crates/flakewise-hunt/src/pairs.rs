@@ -1,4 +1,4 @@
-//! Every test before every other: who makes whom end otherwise than alone.
+//! Every test before every other: who makes whom have another outcome than alone.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

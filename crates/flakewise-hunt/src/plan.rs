@@ -1,7 +1,7 @@
 //! Which test to run next.
 //!
 //! A test is flaky with a chance, its risk, and then fails at a rate spread
-//! over what is known of flaky tests. After so many runs without a surprise the
+//! over what is known of flaky tests. After this many runs without a surprise the
 //! chance that one more shows one is known; the test with the highest chance
 //! per second is next.
 

@@ -8,7 +8,7 @@
 //! whose tests ran ten thousand times, see [`Prior::fit`].
 //!
 //! Those projects were chosen because they have flaky tests. Most have none, so
-//! above the chain stands whether this one has any at all. That is learnt from
+//! above the chain stands whether this one has any at all. That is learned from
 //! the clean runs of all tests together: each makes it less likely that there
 //! are flaky tests which just did not show.
 
@@ -52,7 +52,7 @@ pub struct Prior {
     pub rates: [f64; RATES],
     /// The share of tests that always fail.
     pub always_failing: f64,
-    /// The share of projects in which no test fails by chance.
+    /// The share of projects in which no test fails randomly.
     pub clean: f64,
 }
 

@@ -5,7 +5,7 @@ use flakewise_model::Shard;
 use crate::name::class_of;
 
 /// Whether a test, by the name its runner gives it, is in a part. Tests of one
-/// class are in the same: what is learnt of one speaks for the others.
+/// class are in the same: what is learned of one speaks for the others.
 pub(crate) fn is_in_shard(name: &str, shard: Option<Shard>) -> bool {
     let Some(shard) = shard else { return true };
     let hash = blake3::hash(class_of(name).as_bytes());

@@ -24,7 +24,7 @@ const LIKELY: usize = 5;
 /// No change has this key: a run in which nothing is undone or watched.
 const NOTHING: &str = "-";
 
-/// What culprits leave that makes a test end otherwise than alone, most certain
+/// What culprits leave that makes a test have another outcome than alone, most certain
 /// first; nothing if it could not be seen. `tries` is how many runs it takes until
 /// the culprits surely act: 1 if they do each time. At a deadline it ends with what
 /// is likely by then.
@@ -132,7 +132,7 @@ fn explain<E>(
     Ok(found.into_iter().map(|seen| (seen, true)).collect())
 }
 
-/// All changes in a run in which the test ends otherwise than alone.
+/// All changes in a run in which the test has another outcome than alone.
 fn listed<E>(
     alone: &Alone,
     tries: usize,

@@ -119,7 +119,7 @@ impl<'r> Collector<'r> {
         self.issues.add_once(here, kind);
     }
 
-    /// Makes room for as many attempts as a document of so many bytes can be
+    /// Makes room for as many attempts as a document of this many bytes can be
     /// expected to have.
     pub(crate) fn expect(&mut self, bytes: usize) {
         self.attempts.reserve((bytes / BYTES_PER_CASE).min(self.limits.attempts));
@@ -130,7 +130,7 @@ impl<'r> Collector<'r> {
         self.stopped
     }
 
-    /// Whether to go on once more after a mistake that is costly to get over.
+    /// Whether to continue once more after a mistake that is costly to get over.
     pub(crate) fn recover(&mut self, limit: usize) -> bool {
         self.recoveries += 1;
         self.recoveries <= limit

@@ -1,7 +1,7 @@
 //! Who wrote a report.
 //!
 //! There is no standard for JUnit XML, only runners that each write it in their
-//! own way. The way is told by signs in the document, never by the name of the
+//! own way. The way is recognised by signs in the document, never by the name of the
 //! file: names that generators give themselves, their properties, and the order
 //! of the attributes of a suite, which is as good as a signature.
 
@@ -100,7 +100,7 @@ impl Dialect {
     }
 
     /// Whether test cases stand in the order in which they were executed, as
-    /// far as can be told. Go's reports list failures first.
+    /// far as can be determined. Go's reports list failures first.
     pub(crate) fn in_execution_order(self) -> bool {
         !matches!(self, Self::Go | Self::Flakewise)
     }

@@ -134,7 +134,7 @@ pub enum IssueKind {
         /// The text.
         text: String,
     },
-    /// A time below nought, or of many years.
+    /// A time below 0, or of many years.
     TimeOutOfRange {
         /// The text.
         text: String,
@@ -189,15 +189,15 @@ impl IssueKind {
 impl fmt::Display for IssueKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io { message } => write!(formatter, "failed to read on: {message}"),
+            Self::Io { message } => write!(formatter, "failed to read further: {message}"),
             Self::CutOff { inside } => write!(formatter, "the document is cut off inside `{inside}`"),
             Self::NoSuite => formatter.write_str("no test suite found"),
             Self::StrayEnd { name } => write!(formatter, "`</{name}>` closes nothing"),
             Self::MissingEnd { name } => write!(formatter, "`<{name}>` is not closed"),
             Self::UnclosedTag => formatter.write_str("a tag is not closed"),
-            Self::BrokenTag { tag } => write!(formatter, "`{tag}` is not a proper tag"),
+            Self::BrokenTag { tag } => write!(formatter, "`{tag}` is not a valid tag"),
             Self::SwallowedMarkup { attribute } => {
-                write!(formatter, "the value of `{attribute}` seems to lack its closing quote")
+                write!(formatter, "the value of `{attribute}` has no closing quote")
             }
             Self::TooDeep { limit } => write!(formatter, "elements are nested more than {limit} deep"),
             Self::TooManyAttempts { limit } => write!(formatter, "more than {limit} attempts"),
@@ -213,8 +213,8 @@ impl fmt::Display for IssueKind {
             Self::Nameless => formatter.write_str("test case without a name"),
             Self::TimeNotANumber { text } => write!(formatter, "time `{text}` is not a number"),
             Self::TimeOutOfRange { text } => write!(formatter, "time `{text}` is out of range"),
-            Self::UnknownTimestamp { text } => write!(formatter, "time stamp `{text}` has an unknown form"),
-            Self::BrokenNote { name } => write!(formatter, "property `{name}` cannot be understood"),
+            Self::UnknownTimestamp { text } => write!(formatter, "timestamp `{text}` has an unknown format"),
+            Self::BrokenNote { name } => write!(formatter, "property `{name}` is not valid"),
             Self::More => formatter.write_str("more issues, not listed"),
         }
     }
@@ -288,7 +288,7 @@ impl Issues {
 
 /// Where reading stands: a place in the part of the document at hand.
 ///
-/// Lines are counted when somebody asks, from the last place asked for, so
+/// Lines are counted when somebody asks, from the last place requested, so
 /// that a report without issues is never searched for line ends twice.
 #[derive(Debug)]
 pub(crate) struct Here<'w> {

@@ -16,7 +16,7 @@ use crate::issue::{Here, IssueKind, Place, quote};
 /// `quick-xml` keeps the names of all open elements, so it is started afresh
 /// after this many bytes.
 const FRESH_AFTER: usize = 1024 * 1024;
-/// How often reading goes on after a tag that is never closed. Each time costs
+/// How often reading continues after a tag that is never closed. Each time costs
 /// a search through the rest of the document.
 const RECOVERIES: usize = 16;
 /// An `&` this close to the end of the window may begin an entity.
@@ -166,7 +166,7 @@ fn lex_from(
             Ok(Event::Decl(_) | Event::Comment(_) | Event::PI(_)) => {}
             Ok(Event::Eof) => return Stop::At(bytes.len()),
             // The error is a document type without a name, after which
-            // `quick-xml` goes on.
+            // `quick-xml` continues.
             Ok(Event::DocType(_)) | Err(quick_xml::Error::IllFormed(_)) => {
                 collector.issue_once(here, IssueKind::DocumentType);
             }

@@ -10,7 +10,7 @@
 //!
 //! # Dialects
 //!
-//! | dialect | told by | module | class path | name | parameters |
+//! | dialect | recognised by | module | class path | name | parameters |
 //! |---|---|---|---|---|---|
 //! | [pytest](Dialect::Pytest) | root `pytest tests`, suite `pytest` | file | classes | function | in `[…]` |
 //! | [Surefire](Dialect::Surefire) | its schema | package | classes, split at `$` | method | number in `[…]`, or what follows `(…)` |
@@ -31,7 +31,7 @@
 //! | [unknown](Dialect::Unknown) | | file, else suite | class name, as one | name | |
 //!
 //! Where the table says "order of attributes", the order in which a runner
-//! writes those of a suite is taken for its signature. Most others are told by
+//! writes those of a suite is taken for its signature. Most others are recognised by
 //! it when the first sign is missing, as it is when a user renames the report.
 //! A dialect is decided at the first test case; later suites of a merged file
 //! change it only by a sign that leaves no doubt.
@@ -49,7 +49,7 @@
 //! - Test cases of one id are attempts in the order of the report: gotestsum,
 //!   which lists failures before passes, nextest's stress runs, Gradle,
 //!   pytest-rerunfailures. The last leaves failed attempts that look passed;
-//!   they are told by pytest's own counts.
+//!   they are recognised by pytest's own counts.
 //! - jest-junit, Vitest, RSpec, Node and Catch2 list each test once. There, two
 //!   cases of one id are two tests of one name, and the second is given the
 //!   parameter `#2`. Attempts before the last are not in their reports at all.
@@ -68,7 +68,7 @@
 //! # Outcomes
 //!
 //! `failure`, `error` and `skipped` are what they say; time-outs and crashes are
-//! told from failures by each runner's way to say so. A test that is both
+//! distinguished from failures by each runner's way to say so. A test that is both
 //! skipped and failed was allowed to fail: skipped. Of several failures of one
 //! attempt the first counts.
 
@@ -93,4 +93,4 @@ pub use dialect::Dialect;
 pub use issue::{Issue, IssueKind, IssueLevel, Place};
 pub use limits::Limits;
 pub use read::{Report, read, read_bytes};
-pub use write::write;
+pub use write::{write, write_with_quarantine};

@@ -15,6 +15,10 @@ pub(crate) const TEST: &str = "flakewise.test";
 /// within the case and the field follow.
 pub(crate) const ATTEMPT: &str = "flakewise.attempt.";
 
+/// The property that holds what the quarantine says about the test. It is about the run,
+/// not about an attempt, so it is not read back.
+pub(crate) const QUARANTINE: &str = "flakewise.quarantine";
+
 /// How many times the limit for a tag the notes of one case may take.
 const TAGS: usize = 16;
 
@@ -36,7 +40,9 @@ impl Notes {
     /// Puts what they say into the attempts of the case.
     pub(crate) fn apply(&self, attempts: &mut [Attempt], report: &mut dyn FnMut(IssueKind)) {
         for (name, value) in &self.list {
-            let understood = if &**name == TEST {
+            let understood = if &**name == QUARANTINE {
+                Some(())
+            } else if &**name == TEST {
                 value.parse().ok().map(|test| {
                     for attempt in &mut *attempts {
                         attempt.test = flakewise_model::TestId::clone(&test);

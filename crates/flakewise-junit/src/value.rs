@@ -161,7 +161,7 @@ fn zone(text: &str) -> Option<i64> {
     Some(sign * (hours * 60 + minutes))
 }
 
-/// Seconds or milliseconds since 1970, told apart by their size.
+/// Seconds or milliseconds since 1970, distinguished by their size.
 fn since_epoch(text: &str) -> Option<Timestamp> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {

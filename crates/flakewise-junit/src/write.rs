@@ -7,6 +7,7 @@
 //! | property | what it holds |
 //! |---|---|
 //! | `flakewise.test` | the test's id |
+//! | `flakewise.quarantine` | what the quarantine says about the test, for people |
 //! | `flakewise.attempt.N.number`, `….phase` | where they do not follow from the order of the report |
 //! | `flakewise.attempt.N.outcome` | `timed-out` or `crashed`, which others read as an error; any at the base |
 //! | `flakewise.attempt.N.worker`, `….position` | as they are |
@@ -29,7 +30,7 @@
 //! version of `quick-xml` in the build. Nor with the writer of `quick-xml`,
 //! which leaves line ends in attributes for other readers to turn into spaces.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -47,7 +48,16 @@ const AT_BASE: &str = " (at the base)";
 /// Writes attempts as JUnit XML, so that [`read`](crate::read()) gives the same
 /// attempts again, in the same order. Their run is not written.
 pub fn write(out: impl Write, attempts: &[Attempt]) -> io::Result<()> {
-    let mut writer = Writer { out, numbers: HashMap::new() };
+    write_with_quarantine(out, attempts, &BTreeMap::new())
+}
+
+/// The same, with what the quarantine says about tests as a property of their cases.
+pub fn write_with_quarantine(
+    out: impl Write,
+    attempts: &[Attempt],
+    quarantine: &BTreeMap<TestId, String>,
+) -> io::Result<()> {
+    let mut writer = Writer { out, numbers: HashMap::new(), quarantine };
     let cases = cases(attempts);
     writeln!(writer.out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     write!(writer.out, "<testsuites name=\"{ROOT_NAME}\"")?;
@@ -114,6 +124,7 @@ struct Writer<'a, W> {
     out: W,
     /// How many attempts of each test have been written.
     numbers: HashMap<&'a TestId, u32>,
+    quarantine: &'a BTreeMap<TestId, String>,
 }
 
 impl<'a, W: Write> Writer<'a, W> {
@@ -160,6 +171,9 @@ impl<'a, W: Write> Writer<'a, W> {
         writeln!(self.out, ">")?;
         writeln!(self.out, "      <properties>")?;
         self.property(note::TEST, case.test.as_str())?;
+        if let Some(text) = self.quarantine.get(case.test) {
+            self.property(note::QUARANTINE, text)?;
+        }
         for (index, attempt) in case.attempts.iter().enumerate() {
             self.notes(index + 1, attempt)?;
         }

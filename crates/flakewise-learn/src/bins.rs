@@ -157,7 +157,7 @@ pub(crate) fn bin_columns(table: Table<'_>) -> Vec<BinnedColumn> {
     }
 }
 
-/// The different values with how often each occurs, rising, when so many zeros
+/// The different values with how often each occurs, rising, when this many zeros
 /// come to the sorted ones.
 fn distinct(sorted: &[f32], zeros: usize) -> Vec<(f32, usize)> {
     let mut counts: Vec<(f32, usize)> = Vec::new();

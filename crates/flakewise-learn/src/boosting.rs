@@ -88,7 +88,7 @@ impl Booster {
         fit(table.into(), labels, classes, weights, options)
     }
 
-    /// Puts a booster together from its parts: so many columns, the score
+    /// Puts a booster together from its parts: this many columns, the score
     /// before the first tree for each output, and the trees, round after round.
     /// `None` if they do not fit together.
     pub fn from_parts(columns: usize, base: Vec<f32>, trees: Vec<Tree>) -> Option<Self> {
@@ -245,7 +245,7 @@ fn fit(
     booster
 }
 
-/// What is to be learnt: the loss and its derivatives.
+/// What is to be learned: the loss and its derivatives.
 struct Objective<'a> {
     labels: &'a [u32],
     weights: Option<&'a [f32]>,
@@ -315,7 +315,7 @@ fn to_probabilities(scores: &mut [f32]) {
     }
 }
 
-/// At least one of so many.
+/// At least one of this many.
 pub(crate) fn share(count: usize, fraction: f64) -> usize {
     #[expect(
         clippy::cast_possible_truncation,

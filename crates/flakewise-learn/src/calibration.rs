@@ -49,7 +49,7 @@ impl Isotonic {
     }
 
     /// The probability at a score; beyond the ends it stays as it is there.
-    /// One half if nothing was learnt from.
+    /// One half if there was no training data.
     pub fn probability(&self, score: f64) -> f64 {
         let after = self.points.partition_point(|&(point, _)| point < score);
         match (after.checked_sub(1).map(|before| self.points[before]), self.points.get(after)) {

@@ -103,7 +103,7 @@ impl Forest {
         fit(table, labels, classes, weights, options)
     }
 
-    /// Puts a forest together from its trees, for rows with so many columns.
+    /// Puts a forest together from its trees, for rows with this many columns.
     /// `None` if they do not fit together.
     pub fn from_trees(columns: usize, trees: Vec<Tree>) -> Option<Self> {
         let outputs = trees.first()?.outputs();

@@ -68,7 +68,7 @@ impl LinearOptions<'_> {
 impl LinearModel {
     /// On which side of the plane a row lies, and how far.
     pub fn decision(&self, row: SparseRow<'_>) -> f64 {
-        // Columns that were not learnt say nothing.
+        // Columns that were not learned say nothing.
         let known =
             row.iter().filter_map(|(column, value)| Some((self.weights.get(column as usize)?, value)));
         known.fold(f64::from(self.bias), |sum, (weight, value)| sum + f64::from(*weight) * f64::from(value))

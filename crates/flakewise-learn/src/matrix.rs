@@ -1,4 +1,4 @@
-//! Tables of numbers, a row for each thing that is learnt from.
+//! Tables of numbers, a row for each thing that is trained on.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ pub struct SparseMatrix {
 }
 
 impl SparseMatrix {
-    /// An empty table with so many columns.
+    /// An empty table with this many columns.
     pub fn new(columns: usize) -> Self {
         Self { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() }
     }
@@ -139,7 +139,7 @@ pub struct SparseRow<'a> {
 }
 
 impl<'a> SparseRow<'a> {
-    /// The first columns of it, at most so many.
+    /// The first columns of it, at most this many.
     #[must_use]
     pub fn first(self, columns: usize) -> SparseRow<'a> {
         let columns = columns.min(self.indices.len());
@@ -171,7 +171,7 @@ pub struct DenseMatrix {
 }
 
 impl DenseMatrix {
-    /// An empty table with so many columns.
+    /// An empty table with this many columns.
     pub fn new(columns: usize) -> Self {
         Self { columns, values: Vec::new() }
     }

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::matrix::{SparseMatrix, SparseRow};
 
-/// A row near to what was asked for.
+/// A row near to what was requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbour {
     /// Its number.
@@ -22,7 +22,7 @@ pub struct Neighbour {
     pub similarity: f32,
 }
 
-/// Rows that can be asked for the nearest of them.
+/// Rows that can be searched for the nearest of them.
 #[derive(Clone, Debug)]
 pub struct InvertedIndex {
     /// Every row at length 1.
@@ -37,15 +37,15 @@ pub struct InvertedIndex {
     dense_lengths: Vec<f32>,
 }
 
-/// A column is dense if a row in so many has it.
+/// A column is dense if a row in this many has it.
 const DENSE_SHARE: usize = 8;
 /// Values multiplied in one go.
 const LANES: usize = 8;
 /// What a similarity added up in another order may be off by.
 const ROUNDING: f32 = 1e-5;
-/// Rows compared for a first lower bound: so many for each neighbour asked for.
+/// Rows compared for a first lower bound: this many for each neighbour requested.
 const TRIALS: usize = 4;
-/// Rows compared after a bounded walk: so many for each neighbour asked for.
+/// Rows compared after a bounded walk: this many for each neighbour requested.
 const BOUNDED_TRIALS: usize = 4;
 /// If fewer postings than this share of the rows are walked, the rows met are
 /// remembered; otherwise all rows are looked through.
@@ -94,7 +94,7 @@ impl InvertedIndex {
     }
 
     /// Rows that are near, at a cost that does not grow with the index: at most
-    /// so many postings are walked, the most telling columns first. Similarities
+    /// this many postings are walked, the most telling columns first. Similarities
     /// are exact; a nearer row may be missed, and fewer than `k` be found.
     pub fn nearest_bounded(&self, row: SparseRow<'_>, k: usize, postings: usize) -> Vec<Neighbour> {
         self.with_query(row, |query, scratch| {
@@ -199,7 +199,7 @@ struct Search<'a> {
     query: &'a Query,
     scratch: &'a mut Scratch,
     k: usize,
-    /// So many as are asked for are at least so near.
+    /// At least as many as requested are this near.
     reached: f32,
     found: Vec<Neighbour>,
 }

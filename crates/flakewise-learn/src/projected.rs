@@ -22,7 +22,7 @@ use crate::matrix::{SparseMatrix, SparseRow};
 use crate::neighbours::{Neighbour, keep_nearest};
 use crate::projection::Projection;
 
-/// Rows of counts that can be asked for the nearest of them after a projection.
+/// Rows of counts that can be searched for the nearest of them after a projection.
 #[derive(Clone, Debug)]
 pub struct ProjectedIndex {
     projection: Projection,
@@ -34,9 +34,9 @@ pub struct ProjectedIndex {
     next_alike: Vec<Option<u32>>,
 }
 
-/// A column is common if a row in so many has it.
+/// A column is common if a row in this many has it.
 const COMMON_SHARE: usize = 8;
-/// At most so many columns are common.
+/// At most this many columns are common.
 const MOST_COMMON: usize = 16;
 /// A place within a block has sixteen bits.
 const BLOCK: usize = 1 << 16;
@@ -434,7 +434,7 @@ fn add_at(places: &[u16], value: i16, products: &mut [i16; BLOCK]) {
 struct Found {
     k: usize,
     nearest: Vec<Neighbour>,
-    /// So many as are asked for are at least so near.
+    /// At least as many as requested are this near.
     least: f32,
 }
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::matrix::{SparseMatrix, SparseRow};
 
-/// How many dimensions keep squared distances between so many rows within
+/// How many dimensions keep squared distances between this many rows within
 /// `1 ± epsilon`.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
 pub fn johnson_lindenstrauss_dimension(rows: usize, epsilon: f64) -> usize {
@@ -29,7 +29,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Draws a projection from so many columns to so many dimensions. Each
+    /// Draws a projection from this many columns to this many dimensions. Each
     /// dimension takes a share of `1/√columns` of the columns.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of dimensions")]
     pub fn new(columns: usize, dimensions: usize, seed: u64) -> Self {

@@ -1,7 +1,8 @@
-//! Evens out classes of unequal size, in the part of a table that is learnt from.
+//! Evens out classes of unequal size, in the part of a table that is trained on.
 //!
 //! Never resample what a model is measured on: copies of a row on both sides
-//! give its class away.
+//! give its class away. NaN is a missing value: it adds nothing to a distance,
+//! and a new row takes it from the row it starts at.
 
 use rayon::prelude::*;
 
@@ -35,7 +36,9 @@ pub fn smote(table: &DenseMatrix, labels: &[u32], neighbours: usize, seed: u64) 
             #[expect(clippy::cast_possible_truncation, reason = "a step is as exact as the columns")]
             let step = random.unit() as f32;
             let pairs = members.row(from).iter().zip(members.row(to));
-            let row: Vec<f32> = pairs.map(|(from, to)| from + step * (to - from)).collect();
+            let between =
+                |(&from, &to): (&f32, &f32)| if to.is_nan() { from } else { from + step * (to - from) };
+            let row: Vec<f32> = pairs.map(between).collect();
             evened.push(&row);
             evened_labels.push(class);
         }
@@ -91,7 +94,8 @@ fn squared_distance(a: &[f32], b: &[f32], enough: f32) -> f32 {
     for (a, b) in a.chunks(16).zip(b.chunks(16)) {
         let mut sums = [0.0_f32; 16];
         for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum = (a - b) * (a - b);
+            let apart = a - b;
+            *sum = if apart.is_nan() { 0.0 } else { apart * apart };
         }
         total += sums.iter().sum::<f32>();
         if total >= enough {
@@ -126,6 +130,18 @@ mod tests {
         assert!(invented.iter().all(|row| (0.0..=4.0).contains(&row[0]) && row[1] == 0.0), "{invented:?}");
         assert_ne!(invented[0], invented[1]);
         assert_eq!(smote(&table(&rows), &labels, 5, 7).0, evened);
+    }
+
+    #[test]
+    fn missing_values_are_no_distance_and_stay_missing() {
+        let missing = f32::NAN;
+        let rows =
+            [[0.0, missing], [1.0, missing], [50.0, 0.0], [9.0, 9.0], [9.0, 8.0], [8.0, 9.0], [8.0, 8.0]];
+        let (evened, _) = smote(&table(&rows), &[1, 1, 1, 0, 0, 0, 0], 1, 7);
+        assert_eq!(nearest(&table(&rows[..3]), 1), [[1], [0], [1]]);
+        let invented = evened.row(7);
+        assert!(invented[0].is_finite(), "{invented:?}");
+        assert_eq!(invented[1].is_nan(), invented[0] <= 1.0, "{invented:?}");
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl Explanation {
 
 /// Adds what a tree says of a row to one explanation for each of its numbers.
 pub(crate) fn add_tree(tree: &Tree, row: &[f32], explanations: &mut [Explanation]) {
-    // A chain of nodes may be long, so places to go on from are kept in a list.
+    // A chain of nodes may be long, so places to continue from are kept in a list.
     let mut open = vec![Open { node: 0, path: 0..0, share: 1.0, step: None }];
     let mut elements: Vec<Element> = Vec::new();
     while let Some(Open { node, path, share, step }) = open.pop() {
@@ -76,7 +76,7 @@ pub(crate) fn add_tree(tree: &Tree, row: &[f32], explanations: &mut [Explanation
     }
 }
 
-/// A node to go on from.
+/// A node to continue from.
 struct Open {
     node: usize,
     /// The path to its parent.

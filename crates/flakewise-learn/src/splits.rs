@@ -1,4 +1,4 @@
-//! What is learnt from and what is held out.
+//! What is trained on and what is held out.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Fold {
 pub fn stratified_folds<L: Ord>(labels: &[L], folds: usize, seed: u64) -> Vec<Fold> {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut assigned = vec![0; labels.len()];
-    // Dealing goes on where the label before stopped, so that folds differ by
+    // Dealing continues where the label before stopped, so that folds differ by
     // one row at most.
     let mut next = 0;
     for mut rows in rows_by(labels).into_values() {

@@ -22,7 +22,7 @@ impl TermWeight {
     }
 }
 
-/// What the rows learnt from say about each column: `ln((1 + n) / (1 + rows with it)) + 1`.
+/// What the rows learned from say about each column: `ln((1 + n) / (1 + rows with it)) + 1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Idf {
     weights: Vec<f32>,
@@ -44,7 +44,7 @@ impl Idf {
         Self { weights }
     }
 
-    /// Takes weights that were learnt before.
+    /// Takes weights that were learned before.
     pub fn from_weights(weights: Vec<f32>) -> Self {
         Self { weights }
     }

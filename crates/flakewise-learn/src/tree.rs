@@ -73,7 +73,7 @@ impl fmt::Display for TreeError {
 impl std::error::Error for TreeError {}
 
 impl Tree {
-    /// Puts a tree together, for tables with so many columns. `covers` has the
+    /// Puts a tree together, for tables with this many columns. `covers` has the
     /// weight of the rows that came to each node; `values` has equally many
     /// numbers for each node, inner ones too.
     pub fn from_nodes(
@@ -140,7 +140,7 @@ impl Tree {
         self.values.len() / self.nodes.len()
     }
 
-    /// Whether the tree looks only at the first so many columns.
+    /// Whether the tree looks only at the first `columns` columns.
     pub(crate) fn fits(&self, columns: usize) -> bool {
         self.nodes.iter().all(|node| node.is_leaf() || (node.feature as usize) < columns)
     }

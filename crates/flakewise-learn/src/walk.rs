@@ -1,13 +1,13 @@
 //! Many rows on their way down one tree.
 //!
 //! A single row mostly waits: which node is next is known only when the last one
-//! has been looked at. So several rows walk side by side, and one that has
+//! has been looked at. So several rows walk in parallel, and one that has
 //! arrived makes place for the next at once; nobody waits for the row whose way
 //! is longest.
 
 use crate::tree::Node;
 
-/// Rows that walk side by side. More do not fit into the registers.
+/// Rows that walk in parallel. More do not fit into the registers.
 const LANES: usize = 8;
 
 /// Steps before it is looked at who has arrived.

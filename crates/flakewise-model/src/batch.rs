@@ -50,7 +50,7 @@ pub struct ReportBatch {
 pub struct StoredVerdict {
     /// The test.
     pub test: TestId,
-    /// The finding people were told.
+    /// The reported finding.
     pub finding: FindingId,
     /// What was concluded, such as `flaky`; see [`crate::Blame::name`].
     pub conclusion: String,

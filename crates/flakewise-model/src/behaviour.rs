@@ -1,7 +1,7 @@
 //! How a test behaves and what it is made of, in numbers.
 
 /// The 18 features of a test that CANNIER (Parry et al., 2023, Table 1) predicts
-/// flakiness from. One that could not be measured is missing, which is not nought.
+/// flakiness from. One that could not be measured is missing, which is not 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BehaviourFeatures {
     /// How often it read.
@@ -12,7 +12,7 @@ pub struct BehaviourFeatures {
     pub run_time: Option<f64>,
     /// How long of that it waited for input and output, in seconds.
     pub wait_time: Option<f64>,
-    /// How often it gave up the processor by itself.
+    /// How often it gave up the processor voluntarily.
     pub context_switches: Option<f64>,
     /// Lines of the project it executed.
     pub covered_lines: Option<f64>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{Notice, PlainCommand, Probability, Run, SharedState, Tally, TestId};
 
-/// What makes a test end otherwise than alone.
+/// What makes a test have another outcome than alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CulpritReport {
     /// The run its attempts belong to.
@@ -16,7 +16,7 @@ pub struct CulpritReport {
     pub plain: PlainCommand,
     /// The seed all randomness of ours came from.
     pub seed: u64,
-    /// The test that was asked about.
+    /// The test in question.
     pub test: NamedTest,
     /// How it ended in processes of its own.
     pub alone: Tally,
@@ -79,7 +79,7 @@ pub enum CulpritAnswer {
     },
     /// It ended as alone so far, when the budget was exhausted.
     Undecided {
-        /// In so many orders.
+        /// In this many orders.
         orders: u32,
     },
     /// It passes alone and fails after polluters.
@@ -109,7 +109,7 @@ impl CulpritAnswer {
     }
 }
 
-/// Tests after which a test ends otherwise than alone; none of them can be left
+/// Tests after which a test has another outcome than alone; none of them can be left
 /// out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Culprit {

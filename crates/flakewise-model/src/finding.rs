@@ -32,6 +32,11 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
+    /// Whether it is flaky, proved or probably.
+    pub fn is_flaky(self) -> bool {
+        matches!(self, Self::Flaky | Self::ProbablyFlaky)
+    }
+
     /// The name used in machine formats.
     pub fn name(self) -> &'static str {
         match self {
@@ -83,11 +88,11 @@ pub enum Revision {
 /// How a test's outcome moved between consecutive versions of the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transitions {
-    /// It went on passing.
+    /// It kept passing.
     pub stayed_passing: u64,
     /// It began to fail.
     pub began_failing: u64,
-    /// It went on failing.
+    /// It kept failing.
     pub stayed_failing: u64,
     /// It passed again.
     pub recovered: u64,
@@ -106,6 +111,11 @@ impl FindingId {
         Self::hashed(FindingKind::FailedInRun, test)
     }
 
+    /// The id of something that is no test, such as a file that gave no result.
+    pub fn of_name(name: &str) -> Self {
+        Self::of_bytes(b"name", name.as_bytes())
+    }
+
     /// Whether this id is that of the test, also by the rule of earlier
     /// versions, which gave a test another id for each kind of finding.
     pub fn names(&self, test: &TestId) -> bool {
@@ -113,10 +123,14 @@ impl FindingId {
     }
 
     fn hashed(kind: FindingKind, test: &TestId) -> Self {
+        Self::of_bytes(kind.name().as_bytes(), test.as_str().as_bytes())
+    }
+
+    fn of_bytes(kind: &[u8], name: &[u8]) -> Self {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(kind.name().as_bytes());
+        hasher.update(kind);
         hasher.update(b"\0");
-        hasher.update(test.as_str().as_bytes());
+        hasher.update(name);
         Self(hasher.finalize().to_hex()[..8].to_owned())
     }
 
@@ -165,9 +179,9 @@ impl FindingKind {
     }
 }
 
-/// Something people should know about a test.
+/// A test that is flaky, proved or probably, by its history.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
+pub struct FlakyTest {
     /// Its stable short name.
     pub id: FindingId,
     /// What it is about.
@@ -245,7 +259,7 @@ pub struct FailureGroup {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryReport {
     /// Flaky tests, the costliest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<FlakyTest>,
     /// Tests that failed in the window and are not called flaky.
     pub others_failing: u64,
     /// Of those, the ones that fail now, consistently.

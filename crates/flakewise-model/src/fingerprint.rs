@@ -170,7 +170,7 @@ fn project_frames(trace: &str) -> Vec<Frame<'_>> {
             || captures.name("file").and_then(|file| file.as_str().rsplit('.').next()) == Some("py")
     };
     // A trace is mostly source and messages: only lines with a place in them
-    // are looked at, and no more of them than are asked for.
+    // are looked at, and no more of them than are requested.
     let frame_in = |line: &str, python: bool| {
         let captures = FRAME.captures(line).filter(|captures| innermost_last(captures) == python)?;
         frame(&captures)

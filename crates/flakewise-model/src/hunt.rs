@@ -28,7 +28,7 @@ pub struct HuntReport {
     pub known: u64,
     /// How long it took.
     pub duration: Duration,
-    /// How many tests ran side by side.
+    /// How many tests ran in parallel.
     pub jobs: usize,
     /// Why it ended.
     pub end: HuntEnd,
@@ -136,7 +136,7 @@ pub enum FoundKind {
     /// Fails with the others and passes alone, every time.
     PassesAlone,
     /// Both passed and failed in different orders, and it is not known whether
-    /// by chance.
+    /// this is random.
     Undecided,
 }
 
@@ -265,7 +265,7 @@ impl Hidden {
     }
 }
 
-/// The share of failing runs that a test without a surprise in so many runs
+/// The share of failing runs that a test without a surprise in this many runs
 /// does not exceed, with a chance of 95 %.
 pub fn highest_rate(runs: u64) -> Probability {
     Probability::clamped(if runs == 0 { 1.0 } else { 1.0 - 0.05_f64.powf(1.0 / runs as f64) })

@@ -8,6 +8,7 @@
 mod attempt;
 mod batch;
 mod behaviour;
+mod credentials;
 mod culprit;
 mod escape;
 mod finding;
@@ -15,10 +16,12 @@ mod fingerprint;
 mod foreign;
 mod hunt;
 mod outcome;
+mod overview;
 mod packages;
 mod past;
 mod plain_command;
 mod probability;
+mod quarantine;
 mod reproduce;
 mod rows;
 mod run;
@@ -30,10 +33,11 @@ mod variant;
 pub use attempt::{Attempt, Failure, MESSAGE_LIMIT, Phase};
 pub use batch::{Batch, ReportBatch, StoredVerdict};
 pub use behaviour::BehaviourFeatures;
+pub use credentials::without_credentials;
 pub use culprit::{Culprit, CulpritAnswer, CulpritReport, NamedTest};
 pub use escape::shell_word;
 pub use finding::{
-    Conclusion, Cost, Evidence, FailureGroup, Finding, FindingId, FindingKind, FlakeRate, HistoryReport,
+    Conclusion, Cost, Evidence, FailureGroup, FindingId, FindingKind, FlakeRate, FlakyTest, HistoryReport,
     OutcomeStep, Revision, TestHistory, Transitions, Verdict,
 };
 pub use fingerprint::{Fingerprint, normalise};
@@ -43,10 +47,12 @@ pub use hunt::{
     highest_rate,
 };
 pub use outcome::{Outcome, UnknownName};
+pub use overview::{CulpritNote, DayTotals, ProjectOverview, QuarantineNote, TestDetails, TestOverview};
 pub use packages::{PACKAGES_LIMIT, PackageChange, differences, packages_text};
 pub use past::{OutcomesAt, PassedRun, PastFailures, PastRuns, SeenOn, Tally};
 pub use plain_command::{PlainCommand, Reproduction};
 pub use probability::{Interval, Probability};
+pub use quarantine::{QuarantineStatus, Quarantined};
 pub use reproduce::{ReproduceReport, Way};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};

@@ -18,11 +18,11 @@ pub struct PastFailures {
     pub attempts: u64,
     /// Of those, the ones that failed.
     pub failures: u64,
-    /// Of those, the ones with the fingerprint asked for.
+    /// Of those, the ones with the fingerprint requested.
     pub alike: u64,
     /// Revisions on which it ran.
     pub revisions: u64,
-    /// Revisions on which it failed with the fingerprint asked for.
+    /// Revisions on which it failed with the fingerprint requested.
     pub alike_revisions: u64,
     /// Revisions on which it both passed and failed in one variant: it was
     /// proved flaky there.
@@ -60,7 +60,7 @@ pub struct OutcomesAt {
     pub passed: u64,
     /// Attempts that failed.
     pub failed: u64,
-    /// Those that failed in the way asked about.
+    /// Those that failed in the way in question.
     pub alike: u64,
     /// The latest attempt.
     pub last_seen: Option<Timestamp>,
@@ -81,7 +81,7 @@ pub struct SeenOn {
     pub commit: String,
     /// The branches it was tested on, sorted; none where nobody said so.
     pub branches: Vec<String>,
-    /// Failures with the fingerprint asked for, in attempts of any phase.
+    /// Failures with the fingerprint requested, in attempts of any phase.
     pub alike: u64,
     /// First attempts that passed: those that the suite itself made.
     pub first_passed: u64,
@@ -94,7 +94,7 @@ pub struct SeenOn {
 impl SeenOn {
     /// How many commits are given whatever happened on them: the newest. Older
     /// ones follow only if the test failed alike there, so a rate must be taken
-    /// from the first so many.
+    /// from the first of these.
     pub const RECENT: usize = 200;
     /// How many commits with failures alike are given at most.
     pub const MOST_ALIKE: usize = 50;

@@ -1,4 +1,4 @@
-//! Numbers between nought and one, and intervals of them.
+//! Numbers from 0 to 1, and intervals of them.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ impl Probability {
     /// Certain.
     pub const ONE: Self = Self(1.0);
 
-    /// The nearest probability to `value`; NaN becomes nought.
+    /// The nearest probability to `value`; NaN becomes zero.
     pub fn clamped(value: f64) -> Self {
         Self(if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) })
     }
@@ -51,7 +51,7 @@ impl Interval {
     /// Wilson's score interval for `successes` out of `trials` at 95 %.
     ///
     /// It stays inside 0..1 and is sensible for few trials and rates near
-    /// nought, which is where flaky tests live.
+    /// zero, which is where flaky tests live.
     pub fn wilson(successes: u64, trials: u64) -> Self {
         if trials == 0 {
             return Self { low: Probability::ZERO, high: Probability::ONE };

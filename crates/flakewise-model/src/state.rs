@@ -54,7 +54,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A global of a module, bound anew or changed in place.
+    /// A global of a module, bound again or changed in place.
     Global = "global",
     /// An attribute of a class.
     Class = "class",

@@ -110,7 +110,7 @@ impl TestId {
         builder.finish(&self.name(), None)
     }
 
-    /// The same test, told from the folder that this one's `folder` is in: the
+    /// The same test, relative to the folder that this one's `folder` is in: the
     /// module begins with the folder's path. Steps up in the module are taken,
     /// so that `svc-a` and `../shared/test_x.py` are `shared/test_x.py`.
     ///
@@ -141,8 +141,8 @@ impl TestId {
         self.with_module(&folders.join("/"))
     }
 
-    /// The same test, told from `folder`; none if it is not in there. The
-    /// empty folder is where ids are told from anyway.
+    /// The same test, relative to `folder`; none if it is not in there. The
+    /// empty folder is what ids are relative to anyway.
     pub fn outside(&self, folder: &str) -> Option<Self> {
         if folder.is_empty() {
             return Some(self.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Attempt, FindingId, Outcome, Phase, Probability, Reproduction, Run, TestId};
+use crate::{Attempt, FindingId, Outcome, Phase, Probability, Quarantined, Reproduction, Run, TestId};
 
 /// Everything there is to say about one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,8 @@ pub struct TestFailure {
     pub reproduce: Reproduction,
     /// Why it is not tolerated; none if it is, or if nothing is to be.
     pub refusal: Option<Refusal>,
+    /// The quarantine entry for the test, if there is one.
+    pub quarantine: Option<Quarantined>,
 }
 
 /// What a process cost that ran one attempt and nothing else.
@@ -174,6 +176,8 @@ pub enum Refusal {
     MoreOften,
     /// The first failure was seen without the change, another one here was not.
     AnotherFailure,
+    /// Its quarantine has expired.
+    QuarantineExpired,
 }
 
 impl Refusal {
@@ -188,6 +192,7 @@ impl Refusal {
             Self::EveryWholeRun => "every-whole-run",
             Self::MoreOften => "more-often",
             Self::AnotherFailure => "another-failure",
+            Self::QuarantineExpired => "quarantine-expired",
         }
     }
 }
@@ -530,6 +535,11 @@ impl ExitReason {
 }
 
 impl TestFailure {
+    /// Whether the quarantine forgives it.
+    pub fn is_quarantined(&self) -> bool {
+        self.quarantine.as_ref().is_some_and(Quarantined::is_forgiven)
+    }
+
     /// The first attempt: the failure this is about.
     pub fn first(&self) -> Option<&Attempt> {
         self.attempts.iter().find(|attempt| attempt.outcome.is_failure())

@@ -46,7 +46,7 @@ pub struct Blend {
     pub(crate) experts: Vec<Expert>,
 }
 
-/// What is known from tests with labels, before anything is learnt about how
+/// What is known from tests with labels, before anything is learned about how
 /// much to trust it.
 #[derive(Clone, Debug)]
 pub(crate) struct Base {
@@ -69,9 +69,9 @@ pub(crate) struct Columns {
     pub(crate) paths: Vocabulary,
 }
 
-/// What the words of tests say, learnt for one familiarity.
+/// A model over the words of tests, trained for one familiarity.
 #[derive(Clone, Debug)]
-pub(crate) struct Speech {
+pub(crate) struct TextModel {
     pub(crate) linear: LinearModel,
     pub(crate) odds: WordOdds,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Speech {
 #[derive(Clone, Debug)]
 pub(crate) struct Expert {
     pub(crate) familiarity: Familiarity,
-    pub(crate) speech: Speech,
+    pub(crate) text_model: TextModel,
     pub(crate) boosters: Vec<Booster>,
     pub(crate) calibration: Platt,
 }
@@ -156,7 +156,7 @@ impl Blend {
         let groups: Vec<u64> = rows.iter().map(|row| row.keys.group(familiarity)).collect();
         let folds = usable_folds(&labels, &groups, seed)?;
         let weights = Weights::of(rows);
-        let speech = Speech::learn(text, &labels, &weights, familiarity);
+        let text_model = TextModel::learn(text, &labels, &weights, familiarity);
         // Trees learn from what the rest of the data says about each part. To
         // leave out only the test itself would give labels away: among tests
         // that share a class, the flaky one is the one whose others are less so.
@@ -166,10 +166,10 @@ impl Blend {
                 let train: Vec<Row<'_>> = fold.train.iter().map(|&row| rows[row]).collect();
                 let (base, text) = Base::fit(&train, options);
                 let labels: Vec<bool> = train.iter().map(|row| row.flaky).collect();
-                let speech = Speech::learn(&text, &labels, &weights.pick(&fold.train), familiarity);
+                let text_model = TextModel::learn(&text, &labels, &weights.pick(&fold.train), familiarity);
                 let tests: Vec<_> =
                     fold.test.iter().map(|&row| (rows[row].features, rows[row].keys)).collect();
-                base.table(&self.columns, &speech, &tests, familiarity)
+                base.table(&self.columns, &text_model, &tests, familiarity)
             })
             .collect();
         let order: Vec<usize> = folds.iter().flat_map(|fold| fold.test.iter().copied()).collect();
@@ -211,7 +211,7 @@ impl Blend {
             flaky,
             weight,
         });
-        Some((Expert { familiarity, speech, boosters, calibration }, held_out.collect()))
+        Some((Expert { familiarity, text_model, boosters, calibration }, held_out.collect()))
     }
 
     /// Judges tests; those of one class should come together.
@@ -222,7 +222,7 @@ impl Blend {
             let chosen: Vec<usize> = (0..tests.len()).filter(|&test| experts[test] == Some(number)).collect();
             let chosen_tests: Vec<(&Features, Keys)> = chosen.iter().map(|&test| tests[test]).collect();
             let (table, words) =
-                self.base.table(&self.columns, &expert.speech, &chosen_tests, expert.familiarity);
+                self.base.table(&self.columns, &expert.text_model, &chosen_tests, expert.familiarity);
             let boosted = boosted(&expert.boosters, &table);
             let scores = combine(
                 &boosted,
@@ -267,12 +267,12 @@ impl Base {
     fn table(
         &self,
         columns: &Columns,
-        speech: &Speech,
+        text_model: &TextModel,
         tests: &[(&Features, Keys)],
         familiarity: Familiarity,
     ) -> (SparseMatrix, Vec<[f64; 2]>) {
         let text = self.space.rows(tests.iter().map(|(features, _)| *features));
-        let own = speech.linear.decisions(&text);
+        let own = text_model.linear.decisions(&text);
         let means = class_means(tests.iter().map(|(_, keys)| keys.class), &own);
         let words: Vec<[f64; 2]> = own.into_iter().zip(means).map(|(own, mean)| [own, mean]).collect();
         let classes = ClassNumbers::of(tests, columns.groups);
@@ -288,7 +288,7 @@ impl Base {
                 numbers.extend(self.past.odds(keys, familiarity));
                 numbers.extend(self.neighbours.vote(text, keys, familiarity, NEIGHBOURS));
                 numbers.extend(words[test].map(|said| said as f32));
-                numbers.extend(speech.odds.summary(text, self.space.ends()));
+                numbers.extend(text_model.odds.summary(text, self.space.ends()));
                 debug_assert_eq!(numbers.len(), columns.width(familiarity));
                 let mut offset = numbers.len() as u32;
                 let mut row: Vec<(u32, f32)> =
@@ -314,7 +314,7 @@ impl Base {
     }
 }
 
-impl Speech {
+impl TextModel {
     fn learn(text: &SparseMatrix, labels: &[bool], weights: &Weights, familiarity: Familiarity) -> Self {
         // Chosen on public data: the less familiar, the less may single words say.
         let cost = if familiarity == Familiarity::NewProject { 0.03 } else { 0.3 };
@@ -461,7 +461,7 @@ pub(crate) fn usable_folds(labels: &[bool], groups: &[u64], seed: u64) -> Option
         of.dedup();
         of.len()
     };
-    // Every fold must hold both out, or nothing is learnt about what was held out.
+    // Every fold must hold both out, or nothing is learned about what was held out.
     (groups_of(true) >= FOLDS && groups_of(false) >= FOLDS)
         .then(|| stratified_group_folds(labels, groups, FOLDS, seed))
 }

@@ -43,7 +43,7 @@ impl Category {
     }
 
     /// How far the families used speak for each kind: the share of its own
-    /// families that are used. Nothing was learnt for this from labelled tests.
+    /// families that are used. Nothing was learned for this from labelled tests.
     pub fn shares(hits: &[FamilyHit]) -> [f64; 5] {
         let mut shares = [0.0; 5];
         for hit in hits {

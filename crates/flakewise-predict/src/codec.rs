@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
 
     /// Nothing may be left.
     pub(crate) fn end(&self) -> Result<(), Damage> {
-        if self.bytes.is_empty() { Ok(()) } else { Err("there is more than there should be") }
+        if self.bytes.is_empty() { Ok(()) } else { Err("there is trailing data") }
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], Damage> {
@@ -121,11 +121,11 @@ impl<'a> Reader<'a> {
         u32::try_from(self.number()?).map_err(|_| "a number is too large")
     }
 
-    /// How many things follow, each of at least so many bytes.
+    /// How many things follow, each of at least this many bytes.
     pub(crate) fn count(&mut self, least_bytes: usize) -> Result<usize, Damage> {
         let count = usize::try_from(self.number()?).map_err(|_| "a count is too large")?;
         if count.saturating_mul(least_bytes) > self.bytes.len() {
-            return Err("it counts more than it holds");
+            return Err("a count exceeds the data");
         }
         Ok(count)
     }
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn text(&mut self) -> Result<String, Damage> {
         let length = self.count(1)?;
-        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a text is not one")?;
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a text is not UTF-8")?;
         Ok(text.to_owned())
     }
 
@@ -170,9 +170,9 @@ impl<'a> Reader<'a> {
         for place in 0..count {
             let step = self.number()?;
             if place > 0 && step == 0 {
-                return Err("numbers do not rise");
+                return Err("numbers are not ascending");
             }
-            last = last.checked_add(step).ok_or("numbers do not rise")?;
+            last = last.checked_add(step).ok_or("numbers are not ascending")?;
             values.push(last);
         }
         Ok(values)

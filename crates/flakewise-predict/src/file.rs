@@ -7,7 +7,7 @@
 use flakewise_learn::{Booster, LinearModel, Node, Platt, Tree};
 
 use crate::Familiarity;
-use crate::blend::{Base, Blend, Columns, Expert, Speech};
+use crate::blend::{Base, Blend, Columns, Expert, TextModel};
 use crate::category::CategoryJudge;
 use crate::codec::{Damage, Reader, Writer};
 use crate::flast_judge::FlastJudge;
@@ -144,7 +144,7 @@ fn read_data(data: &[u8], format: u32) -> Result<Contents, Damage> {
     let mut reader = Reader::new(data);
     let has_groups = format != FORMAT_WITHOUT_GROUPS;
     let groups = if has_groups {
-        FeatureGroups::from_bits(reader.byte()?).ok_or("it has groups that are not known")?
+        FeatureGroups::from_bits(reader.byte()?).ok_or("it has unknown groups of features")?
     } else {
         FeatureGroups::NONE
     };
@@ -204,9 +204,9 @@ pub(crate) fn read_card(reader: &mut Reader<'_>) -> Result<ModelCard, Damage> {
 
 fn write_expert(expert: &Expert, writer: &mut Writer) {
     writer.byte(familiarity_number(expert.familiarity));
-    writer.single(expert.speech.linear.bias);
-    writer.coarse(&expert.speech.linear.weights);
-    expert.speech.odds.write(writer);
+    writer.single(expert.text_model.linear.bias);
+    writer.coarse(&expert.text_model.linear.weights);
+    expert.text_model.odds.write(writer);
     writer.count(expert.boosters.len());
     for booster in &expert.boosters {
         writer.single(booster.base()[0]);
@@ -232,11 +232,11 @@ fn read_expert(reader: &mut Reader<'_>, space: &TextSpace, columns: &Columns) ->
         let trees: Result<Vec<Tree>, Damage> =
             (0..reader.count(4)?).map(|_| read_tree(reader, table_columns, 1)).collect();
         let booster = Booster::from_parts(table_columns, vec![base], trees?);
-        boosters.push(booster.ok_or("trees do not fit together")?);
+        boosters.push(booster.ok_or("trees are inconsistent")?);
     }
     let calibration = Platt { slope: reader.double()?, intercept: reader.double()? };
-    let speech = Speech { linear: LinearModel { weights, bias }, odds };
-    Ok(Expert { familiarity, speech, boosters, calibration })
+    let text_model = TextModel { linear: LinearModel { weights, bias }, odds };
+    Ok(Expert { familiarity, text_model, boosters, calibration })
 }
 
 /// The children of a node stand together, so the left one tells the right one.
@@ -274,7 +274,7 @@ pub(crate) fn read_tree(reader: &mut Reader<'_>, columns: usize, outputs: usize)
         }
         covers.push(reader.finite()?);
     }
-    Tree::from_nodes(columns, nodes, covers, values).map_err(|_| "a tree does not hold together")
+    Tree::from_nodes(columns, nodes, covers, values).map_err(|_| "a tree is inconsistent")
 }
 
 pub(crate) fn familiarity_number(familiarity: Familiarity) -> u8 {
@@ -290,6 +290,6 @@ pub(crate) fn read_familiarity(reader: &mut Reader<'_>) -> Result<Familiarity, D
         0 => Ok(Familiarity::NewProject),
         1 => Ok(Familiarity::KnownProject),
         2 => Ok(Familiarity::KnownClass),
-        _ => Err("an expert is for nothing known"),
+        _ => Err("an expert has an unknown familiarity"),
     }
 }

@@ -64,7 +64,7 @@ pub struct FlastPrediction {
 /// A known test near another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlastNeighbour {
-    /// Its number among those learnt from.
+    /// Its number among those learned from.
     pub example: usize,
     /// 1 less the cosine of the two.
     pub distance: f64,
@@ -115,7 +115,7 @@ impl Flast {
         Self { options, columns, index, labels, categories: Vec::new() }
     }
 
-    /// Says of which kind each of the sources learnt from is.
+    /// Says of which kind each of the sources learned from is.
     #[must_use]
     pub fn with_categories(mut self, categories: Vec<Option<Category>>) -> Self {
         assert_eq!(categories.len(), self.labels.len(), "a category, or none, for each source");

@@ -174,17 +174,17 @@ impl FlastJudge {
             known.labels.push(match reader.byte()? {
                 0 => false,
                 1 => true,
-                _ => return Err("a label is neither"),
+                _ => return Err("a label is neither 0 nor 1"),
             });
             known.names.push(reader.text()?);
             let columns = reader.rising()?;
             let columns =
                 columns.into_iter().map(|column| u32::try_from(column).ok().filter(|&column| column < width));
             let columns: Option<Vec<u32>> = columns.collect();
-            let columns = columns.ok_or("a test has a word that is not there")?;
+            let columns = columns.ok_or("a test has an unknown word")?;
             let counts: Vec<f32> = columns.iter().map(|_| reader.finite()).collect::<Result<_, _>>()?;
             if !columns.is_sorted_by(|left, right| left < right) {
-                return Err("the words of a test do not rise");
+                return Err("the words of a test are not ascending");
             }
             known.counts.push(columns.into_iter().zip(counts));
         }

@@ -123,7 +123,7 @@ impl Default for TrainOptions {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// It is something else.
-    #[error("not a model of ours")]
+    #[error("not a Flakewise model")]
     NotAModel,
     /// It was made by another version.
     #[error("the model has format {found}, and this version reads format {known}")]
@@ -137,7 +137,7 @@ pub enum ModelError {
     #[error("the model is damaged: {0}")]
     Damaged(&'static str),
     /// There is nothing to learn from.
-    #[error("flaky tests among the examples: {flaky}, others: {other}")]
+    #[error("the examples have {flaky} flaky and {other} non-flaky tests")]
     TooFewExamples {
         /// Flaky tests among them.
         flaky: usize,
@@ -378,7 +378,7 @@ fn card(rows: &[Row<'_>], held_out: &[HeldOut], options: &TrainOptions) -> Resul
     })
 }
 
-/// So many tests that are not flaky are learnt from at most: more cost time and
+/// At most this many tests that are not flaky are trained on: more cost time and
 /// teach nothing new.
 const MOST_OTHERS: usize = 60_000;
 

@@ -12,7 +12,7 @@ const POSTINGS: usize = 10_000;
 /// So many known tests are kept: all flaky ones first, then others evenly.
 const MOST_KEPT: usize = 60_000;
 
-/// Known tests that can be asked for the nearest of them.
+/// Known tests that can be searched for the nearest of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Neighbours {
     rows: SparseMatrix,
@@ -64,7 +64,7 @@ impl Neighbours {
         familiarity: Familiarity,
         votes: usize,
     ) -> [f32; 3] {
-        // A test of a project never seen is not told by its neighbours.
+        // A test of a project never seen is not predicted by its neighbours.
         if familiarity == Familiarity::NewProject {
             return [0.0; 3];
         }
@@ -126,7 +126,7 @@ impl Neighbours {
             known.push(Known::read(reader)?);
             let indices = reader.rising()?;
             if indices.last().is_some_and(|&last| last >= columns as u64) {
-                return Err("a known test has words that the model has not");
+                return Err("a known test has words that are not in the model");
             }
             let mut row = Vec::with_capacity(indices.len());
             for index in indices {

@@ -180,14 +180,14 @@ impl PathModel {
     }
 
     fn read(bytes: &[u8]) -> Result<(Self, Vec<u8>), Damage> {
-        let tensors = SafeTensors::deserialize(bytes).map_err(|_| "its tensors do not fit together")?;
+        let tensors = SafeTensors::deserialize(bytes).map_err(|_| "its tensors are inconsistent")?;
         let tensor = |name: &str, dtype: Dtype| {
             let tensor = tensors.tensor(name).ok().filter(|tensor| tensor.dtype() == dtype);
             tensor.ok_or("it lacks a tensor")
         };
         let words = wide(tensor(WORDS, Dtype::U64)?.data()).map(u64::from_le_bytes).collect::<Vec<_>>();
         if !words.is_sorted_by(|left, right| left < right) || u32::try_from(words.len()).is_err() {
-            return Err("its words do not rise");
+            return Err("its words are not ascending");
         }
         let calibration: Vec<f64> =
             wide(tensor(CALIBRATION, Dtype::F64)?.data()).map(f64::from_le_bytes).collect();
@@ -205,7 +205,7 @@ impl PathModel {
         let parts: Vec<_> = parts.into_iter().collect::<Result<_, _>>()?;
         let columns = |part: NetworkPart| {
             let found = parts.iter().find(|(other, ..)| *other == part);
-            found.and_then(|(_, size, _)| size.get(1).copied()).ok_or("a tensor is no matrix")
+            found.and_then(|(_, size, _)| size.get(1).copied()).ok_or("a tensor is not a matrix")
         };
         let shape = NetworkShape {
             vocabulary: words.len(),
@@ -216,7 +216,7 @@ impl PathModel {
         let sizes_are_right = parts.iter().all(|(part, size, _)| part.size(&shape)[..] == size[..]);
         let values = |part| parts.iter().find(|(other, ..)| *other == part).map(|(_, _, values)| &values[..]);
         let network = Network::from_parts(shape, values).filter(|_| sizes_are_right);
-        let network = network.ok_or("its tensors do not fit together")?;
+        let network = network.ok_or("its tensors are inconsistent")?;
         let calibration = Platt { slope, intercept };
         let about = tensor(ABOUT, Dtype::U8)?.data().to_vec();
         Ok((Self { tokens: numbered(&words), words, network, calibration }, about))
@@ -286,7 +286,7 @@ pub struct Embeddings {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmbeddingsError {
     /// The first line is not two numbers.
-    #[error("line 1 must have the number of words and the number of values of each, such as `1000 128`")]
+    #[error("line 1 must have the number of words and the number of values per word, e.g. `1000 128`")]
     Head,
     /// A vector would be too long.
     #[error("a word has {0} values; at most {MOST_WIDTH} are possible")]

@@ -14,7 +14,7 @@ pub struct Prediction {
     pub familiarity: Familiarity,
     /// The likely kind of flakiness, if it is flaky and anything speaks for one.
     pub category: Option<CategoryGuess>,
-    /// What speaks for it, strongest first. Filled only when asked for.
+    /// What speaks for it, strongest first. Filled only when requested.
     pub reasons: Vec<Reason>,
 }
 

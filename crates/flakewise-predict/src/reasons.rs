@@ -119,7 +119,7 @@ pub(crate) fn line_weights(
 ) -> Vec<(u32, f64)> {
     let mut text = SparseMatrix::new(blend.base.space.columns());
     text.push(blend.base.space.row(features));
-    let weights = &expert.speech.linear.weights;
+    let weights = &expert.text_model.linear.weights;
     let columns: HashMap<u32, f64> = text
         .row(0)
         .iter()
@@ -197,7 +197,7 @@ struct Added {
 
 impl Added {
     fn of(blend: &Blend, expert: &Expert, test: &SourceTest, row: SparseRow<'_>) -> Self {
-        let weights = &expert.speech.linear.weights;
+        let weights = &expert.text_model.linear.weights;
         let columns: HashMap<u32, f64> = row
             .iter()
             .map(|(column, value)| (column, f64::from(value) * f64::from(weights[column as usize])))

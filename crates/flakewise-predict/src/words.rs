@@ -47,7 +47,7 @@ impl Vocabulary {
         Self { hashes, columns }
     }
 
-    /// The words that at least so many tests have, of so many projects, but not
+    /// The words that at least this many tests have, of this many projects, but not
     /// more than a share of all tests.
     pub(crate) fn fit(
         tests: &[(&Features, u64)],
@@ -176,7 +176,7 @@ fn parts(groups: FeatureGroups) -> impl Iterator<Item = (WordsOf, u32)> {
 
 impl TextSpace {
     /// Learns words and weights from tests, each with its project. Words of
-    /// fewer projects than asked for are left out.
+    /// fewer projects than requested are left out.
     pub(crate) fn fit(tests: &[(&Features, u64)], projects: usize, groups: FeatureGroups) -> Self {
         let fit = |(words, least)| Part::fit(tests, words, least, projects);
         Self { parts: parts(groups).map(fit).collect() }

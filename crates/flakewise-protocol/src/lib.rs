@@ -1,7 +1,7 @@
 //! The messages between us and the agents inside test runners.
 //!
 //! One JSON object per line over a stream socket. Every process of a runner has
-//! a connection of its own, so lines never mix, processes can run side by side,
+//! a connection of its own, so lines never mix, processes can run in parallel,
 //! and the end of a stream without [`ToHost::Bye`] says which process died.
 //!
 //! # Versions

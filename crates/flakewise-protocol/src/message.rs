@@ -94,7 +94,7 @@ pub enum ToHost {
         /// Whether that was somebody's wish.
         wanted: bool,
     },
-    /// What [`ToAgent::Run`] asked for was run.
+    /// What [`ToAgent::Run`] requested was run.
     Ran,
     /// The session's fixtures are torn down, and the process waits for its
     /// verdicts: see [`ToAgent::Hold`].
@@ -133,8 +133,8 @@ pub enum ToHost {
     },
     /// How a test behaved; told before its end.
     Measured(Box<MeasuredMessage>),
-    /// What the tests before the last one left otherwise than it was before the
-    /// first; told before the last one begins.
+    /// What the tests before the last one left different from how it was before the
+    /// first; sent before the last one begins.
     State {
         /// What is otherwise.
         changes: Vec<StateChangeMessage>,
@@ -392,7 +392,7 @@ pub struct StateOrder {
 }
 
 /// One entry of a trail: what a process was seen to depend on. A trail is a file
-/// of JSON lines, written as things happen, so that a process that dies has told
+/// of JSON lines, written as things happen, so that a process that dies has reported
 /// all it did.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -405,7 +405,7 @@ pub enum TrailEntry {
     Loaded(String),
     /// A folder whose entries it read.
     Listed(String),
-    /// A path whose existence or properties it asked for.
+    /// A path whose existence or properties it queried.
     LookedFor(String),
     /// A module it imported, or tried to.
     Imports(String),

@@ -75,11 +75,11 @@ pub fn explain_text(explanation: &Explanation) -> String {
         let _ = writeln!(out, "  nothing");
     }
     if !has_paths {
-        let _ = writeln!(out, "\nno paths: they are found in Java and Python");
+        let _ = writeln!(out, "\nno paths: supported for Java and Python only");
         return out;
     }
     if heaviest.is_empty() {
-        let _ = writeln!(out, "\nno paths: the test has no assertion, and calls nothing");
+        let _ = writeln!(out, "\nno paths: the test has no assertion and calls nothing");
         return out;
     }
     let _ = writeln!(out, "\n{} of {}", styled(BOLD, "heaviest path"), count(*paths, "path"));

@@ -3,11 +3,14 @@
 //! The shapes here are a promise: fields are added, never changed. Each
 //! document says its own `format`.
 
+use std::io;
+
 use flakewise_model::{
-    Evidence, FailureGroup, Finding, FindingId, FlakeRate, Foreign, HistoryReport, Notice, OutcomeStep,
+    Evidence, FailureGroup, FindingId, FlakeRate, FlakyTest, Foreign, HistoryReport, Notice, OutcomeStep,
     Revision, TestHistory, Timestamp, Verdict,
 };
 use serde::Serialize;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 pub(crate) const FORMAT: u32 = 1;
 
@@ -47,9 +50,63 @@ pub fn history_json(history: &TestHistory) -> String {
 
 /// A document of JSON, with a line end.
 pub fn render(document: &impl Serialize) -> String {
-    let text =
-        serde_json::to_string_pretty(document).expect("our documents have string keys and finite numbers");
-    Foreign::new(&text).json() + "\n"
+    let mut text = Vec::new();
+    write(document, &mut text).expect("our documents have string keys and finite numbers");
+    String::from_utf8(text).expect("JSON is written as UTF-8")
+}
+
+/// Writes a document of JSON, with a line end, part by part.
+pub(crate) fn write(document: &impl Serialize, mut out: impl io::Write) -> io::Result<()> {
+    let formatter = Clean(PrettyFormatter::new());
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, formatter))?;
+    out.write_all(b"\n")
+}
+
+/// The pretty layout, with text from outside escaped as [`Foreign::json`] does.
+struct Clean(PrettyFormatter<'static>);
+
+impl Formatter for Clean {
+    // A fragment ends only where JSON itself escapes a character, which no
+    // command to a CI system contains.
+    fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        out.write_all(Foreign::new(text).json().as_bytes())
+    }
+
+    fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_array(out)
+    }
+
+    fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array(out)
+    }
+
+    fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_array_value(out, first)
+    }
+
+    fn end_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array_value(out)
+    }
+
+    fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object(out)
+    }
+
+    fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object(out)
+    }
+
+    fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.0.begin_object_key(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(out)
+    }
+
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object_value(out)
+    }
 }
 
 pub(crate) fn time(at: Timestamp) -> String {
@@ -113,8 +170,8 @@ struct FindingSummary {
     failures: Vec<FailureSummary>,
 }
 
-impl From<&Finding> for FindingSummary {
-    fn from(finding: &Finding) -> Self {
+impl From<&FlakyTest> for FindingSummary {
+    fn from(finding: &FlakyTest) -> Self {
         Self {
             id: finding.id.to_string(),
             kind: finding.kind.name(),

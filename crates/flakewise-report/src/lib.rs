@@ -1,8 +1,8 @@
 //! Findings for people and machines: terminal text, Markdown, JSON and the
 //! annotations of CI systems.
 //!
-//! Everything here turns values of `flakewise-model` and `flakewise-predict`
-//! into text. Nothing here computes a verdict, reads a clock or knows where
+//! Everything here turns values of `flakewise-model`, `flakewise-predict` and
+//! `flakewise-quarantine` into text. Nothing here computes a verdict, reads a clock or knows where
 //! values come from, so the same input always gives the same bytes.
 //!
 //! Text carries ANSI styles; the caller strips them where they are not wanted.
@@ -10,10 +10,12 @@
 
 mod culprit;
 mod explain;
+mod finding;
 mod hunt;
 mod json;
 mod lines;
 mod markdown;
+mod quarantine;
 mod risk;
 mod rows;
 mod run;
@@ -24,15 +26,19 @@ mod workflow;
 
 pub use culprit::{culprit_json, culprit_text, reproduce_json, reproduce_text};
 pub use explain::{Explanation, PathStep, WeighedLine, explain_text};
+pub use finding::{
+    Finding, Findings, Kind, Level, Place, Subject, findings_github, findings_gitlab, findings_markdown,
+    findings_sarif,
+};
 pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, render as json_document, report_json};
 pub use markdown::report_markdown;
+pub use quarantine::{Suggestions, quarantine_json, quarantine_text, suggestions_json, suggestions_text};
 pub use risk::{
-    ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_github, risk_json,
-    risk_sarif, risk_text,
+    ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_json, risk_text,
 };
 pub use rows::{rows_csv, rows_json, rows_text};
-pub use run::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
+pub use run::{evidence_json, quarantine_line, run_json, run_markdown, run_text};
 pub use style::{ERROR, HINT, WARNING};
-pub use text::{history_text, report_text};
-pub use words::{count, duration, number};
+pub use text::{history_text, reasons, report_text};
+pub use words::{count, duration, number, plural, short_commit};

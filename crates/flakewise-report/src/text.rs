@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use flakewise_model::{
-    Conclusion, Evidence, FailureGroup, Finding, FindingId, FlakeRate, Foreign, HistoryReport, Outcome,
+    Conclusion, Evidence, FailureGroup, FindingId, FlakeRate, FlakyTest, Foreign, HistoryReport, Outcome,
     OutcomeStep, TestHistory, Transitions, Verdict,
 };
 
@@ -55,13 +55,13 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     let undecided = report.others_failing - report.broken;
     if undecided > 0 {
         notes.push(format!(
-            "{} in a way the history does not explain yet",
+            "{} without an explanation in the history yet",
             plural(undecided, "test failed", "tests failed")
         ));
     }
     if report.outages > 0 {
         let outages = plural(report.outages, "outage", "outages");
-        notes.push(format!("{outages} set aside: most tests of the run failed"));
+        notes.push(format!("{outages} excluded: most tests of the run failed"));
     }
     if report.incomplete_runs > 0 {
         notes.push(format!(
@@ -81,7 +81,7 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     Ok(())
 }
 
-fn write_finding(out: &mut String, place: usize, finding: &Finding) -> std::fmt::Result {
+fn write_finding(out: &mut String, place: usize, finding: &FlakyTest) -> std::fmt::Result {
     let label = conclusion_label(finding.verdict.conclusion);
     writeln!(out, "{place:>3}. {label}  {}  {}", test_name(&finding.test), styled(DIM, &finding.id))?;
     writeln!(
@@ -212,13 +212,13 @@ fn conclusion_words(conclusion: Conclusion) -> &'static str {
         Conclusion::Flaky => "flaky",
         Conclusion::ProbablyFlaky => "probably flaky",
         Conclusion::Broken => "broken, fails consistently",
-        Conclusion::Undecided => "undecided, it failed and the history does not tell why",
+        Conclusion::Undecided => "undecided: it failed, and the history does not explain why",
         Conclusion::NotSeenFailing => "not seen failing",
     }
 }
 
 /// Why, in words, strongest first. Also used by the other formats.
-pub(crate) fn reasons(verdict: &Verdict) -> Vec<String> {
+pub fn reasons(verdict: &Verdict) -> Vec<String> {
     verdict.evidence.iter().map(reason).collect()
 }
 
@@ -252,7 +252,7 @@ fn reason(evidence: &Evidence) -> String {
             )
         }
         Evidence::OutagesIgnored { failures } => {
-            format!("{} in outages set aside", count(*failures, "failure"))
+            format!("{} in excluded outages", count(*failures, "failure"))
         }
     }
 }

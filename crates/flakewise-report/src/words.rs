@@ -24,7 +24,7 @@ pub fn number(value: u64) -> String {
 }
 
 /// `1 test fails`, `2 tests fail`.
-pub(crate) fn plural(value: u64, one: &str, many: &str) -> String {
+pub fn plural(value: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(value), if value == 1 { one } else { many })
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn minute(at: Timestamp) -> String {
 }
 
 /// A commit as people write it. One that is no hash comes from outside.
-pub(crate) fn short_commit(commit: &str) -> String {
+pub fn short_commit(commit: &str) -> String {
     let is_hash = commit.len() >= 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hash { commit[..9].to_owned() } else { Foreign::new(commit).line() }
 }

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 
 use crate::command::Unobserved;
 
-/// Why the tests could not be run as asked.
+/// Why the tests could not be run as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     /// There is no room for what we hand to the runner.
@@ -36,10 +36,10 @@ pub enum RunnerError {
         source: std::io::Error,
     },
     /// There is nothing to run.
-    #[error("there is no command that runs tests")]
+    #[error("no command given")]
     NoCommand,
     /// The command asks for a terminal of its own.
-    #[error("`{option}` needs the terminal to itself")]
+    #[error("`{option}` needs an interactive terminal")]
     Interactive {
         /// The option.
         option: String,
@@ -51,14 +51,14 @@ pub enum RunnerError {
         program: String,
         /// How it ended.
         status: ExitStatus,
-        /// Why, if that can be told from the command.
+        /// Why, if that can be determined from the command.
         why: Unobserved,
     },
     /// There is nothing to run.
     #[error("no tests were found")]
     NoTests,
     /// The agent that answered is not ours.
-    #[error("the agent speaks version {theirs} of the protocol, this program version {ours}")]
+    #[error("the agent uses protocol version {theirs}, and this program uses version {ours}")]
     Version {
         /// Its version.
         theirs: u32,
@@ -96,8 +96,8 @@ impl RunnerError {
                      PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; Python started with `-E` or `-I` ignores `PYTHONPATH`"
                 }
             }),
-            Self::NoTests => Some("run the command by itself to see what it says"),
-            Self::Temporary { .. } => Some("set `TMPDIR` to a folder with room for a few kilobytes"),
+            Self::NoTests => Some("run the command without flakewise to see its output"),
+            Self::Temporary { .. } => Some("set `TMPDIR` to a directory with a few kilobytes of free space"),
             _ => None,
         }
     }

@@ -118,15 +118,15 @@ pub struct Observation {
     pub loaded: BTreeSet<String>,
     /// Folders whose entries it read.
     pub listed: BTreeSet<String>,
-    /// Paths it asked about.
+    /// Paths it queried.
     pub looked_for: BTreeSet<String>,
-    /// Modules it asked for.
+    /// Modules it requested.
     pub imports: BTreeSet<String>,
     /// Lines executed of changed files.
     pub executed: BTreeMap<String, BTreeSet<u32>>,
     /// Whether executed lines could be seen at all.
     pub lines_seen: bool,
-    /// Whether this is all: a process that died may have gone on to depend on
+    /// Whether this is all: a process that died may have continued to depend on
     /// more.
     pub complete: bool,
     /// Processes and the like, which hide what they depend on from the agent.
@@ -187,9 +187,9 @@ pub struct SuiteRun {
     pub notices: Vec<Notice>,
 }
 
-/// The test's id as told from pytest's rootdir, from its node id: the same that
+/// The id of a pytest test, relative to pytest's rootdir, from its node id: the same that
 /// its JUnit report gives.
-pub(crate) fn test_id(node: &str) -> TestId {
+pub fn pytest_id(node: &str) -> TestId {
     let (path, parameters) = match node.split_once('[') {
         Some((path, rest)) => (path, Some(rest.strip_suffix(']').unwrap_or(rest))),
         None => (node, None),
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn ids_are_those_of_the_report() {
-        let id = |node: &str| test_id(node).as_str().to_owned();
+        let id = |node: &str| pytest_id(node).as_str().to_owned();
         assert_eq!(id("tests/test_cart.py::test_total"), "pytest:tests/test_cart.py::test_total");
         assert_eq!(
             id("tests/test_cart.py::TestCart::test_total[3-4]"),

@@ -1,4 +1,4 @@
-//! What a session told about itself, for those who describe it to people.
+//! What a session reported about itself, for those who describe it to people.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -47,7 +47,7 @@ pub struct FreshOptions<'a> {
 /// Where a file or folder of the project is in a copy of it.
 pub type Elsewhere<'a> = &'a dyn Fn(&Path) -> PathBuf;
 
-/// What a new process told.
+/// What a new process reported.
 #[derive(Clone, Debug)]
 pub struct FreshRun {
     /// The execution; or why there was none, often what the process printed
@@ -64,7 +64,7 @@ impl Suite {
     }
 
     /// As [`Suite::fresh`], while other sessions of the command may be under way:
-    /// what happens in them is told to a director.
+    /// what happens in them is reported to a director.
     pub fn fresh_under(
         &mut self,
         test: TestKey,
@@ -83,7 +83,7 @@ impl Suite {
     }
 
     /// Runs tests after others, each list in a newly started process, all of these
-    /// side by side: how the last of each list ended, or why it was not run.
+    /// in parallel: how the last of each list ended, or why it was not run.
     pub fn fresh_together(
         &mut self,
         lists: &[Vec<TestKey>],
@@ -162,7 +162,7 @@ impl Suite {
             Ok(started) => started,
             // A test may have removed the folder it would start in.
             Err(RunnerError::Start { program, source }) => {
-                let execution = Err(format!("`{program}` could not be started: {source}"));
+                let execution = Err(format!("failed to start `{program}`: {source}"));
                 return Ok(FreshRun { execution, observation: None });
             }
             Err(error) => return Err(error),
@@ -204,7 +204,7 @@ impl Suite {
 
     /// Watches what each of some tests of one file depends on: in a new process
     /// that collects the file, each in a fork. What happens in other sessions
-    /// meanwhile is told to a director.
+    /// meanwhile is reported to a director.
     pub fn observe_each(
         &mut self,
         tests: &[TestKey],

@@ -16,7 +16,7 @@ use crate::{processes, signals, sys};
 /// a mark. Containers may share folders and numbers of processes; marks differ.
 const WORKER: &str = "flakewise-worker-of-";
 
-/// Starts a worker that does what this process was asked to, and returns how it
+/// Starts a worker that does what this process was started for, and returns how it
 /// ended; or nothing, if this process is to do the work itself: because it is
 /// the worker, or because there can be none.
 pub fn guard() -> Option<ExitCode> {

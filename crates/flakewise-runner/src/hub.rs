@@ -266,7 +266,7 @@ mod tests {
         agent.write_all(hello("secret", VERSION[0]).as_bytes()).expect("it is taken");
         let connection = connected(&hub);
 
-        // What cannot be read is told, and what follows is heard.
+        // What cannot be read is reported, and what follows is heard.
         agent.write_all(b"{\"t\":\"ran\"}\nnonsense\n{\"t\":\"held\"}\n").expect("it is taken");
         assert!(
             matches!(next(&hub), Event::Message { message: ToHost::Ran, connection: c } if c == connection)

@@ -56,7 +56,7 @@ pub(crate) struct JobState {
     pub(crate) session: u32,
     pub(crate) worker: String,
     pub(crate) in_suite: bool,
-    /// What a fresh process is told when it says hello.
+    /// What a fresh process is sent when it says hello.
     pub(crate) order: Option<Job>,
     /// The numbers of the tests a fresh process knows by name.
     pub(crate) numbers: HashMap<String, u32>,
@@ -69,9 +69,9 @@ pub(crate) struct JobState {
     pub(crate) overflowed: bool,
     /// How many entries the trail has, and whether lines could be seen.
     pub(crate) observed: Option<(u64, bool)>,
-    /// How the last test behaved, if that was asked for.
+    /// How the last test behaved, if that was requested.
     pub(crate) measured: Option<Box<MeasuredMessage>>,
-    /// What the tests before the last one left, if that was asked for.
+    /// What the tests before the last one left, if that was requested.
     pub(crate) seen: Option<Seen>,
     /// Whether its tests left files, which are gone.
     pub(crate) put_files_back: bool,
@@ -144,7 +144,7 @@ impl JobState {
     /// others are not kept, but keep their index.
     pub(crate) fn told_names(&mut self, ids: Vec<String>) {
         if self.names.len() + ids.len() > 2 * self.numbers.len() + MOST_MORE_NAMES {
-            self.trouble.get_or_insert_with(|| "it found more tests than it was told to run".to_owned());
+            self.trouble.get_or_insert_with(|| "it collected more tests than requested".to_owned());
             return;
         }
         let known = ids.into_iter().map(|id| if self.numbers.contains_key(&id) { id } else { String::new() });
@@ -188,7 +188,7 @@ impl Suite {
     }
 
     /// As [`Suite::fork`], while other sessions of the command may be under way:
-    /// what happens in them is told to a director.
+    /// what happens in them is reported to a director.
     pub fn fork_under(
         &mut self,
         test: TestKey,
@@ -201,7 +201,7 @@ impl Suite {
         Ok(self.take_job(job).outcome_of(test, Phase::Fork))
     }
 
-    /// Runs tests in forks, several side by side, until nothing more is wanted.
+    /// Runs tests in forks, several in parallel, until nothing more is wanted.
     pub fn fork_many(&mut self, side_by_side: usize, forks: &mut dyn Forks) -> Result<(), RunnerError> {
         let _span = tracing::debug_span!("forks", side_by_side).entered();
         let mut running: Vec<Running> = Vec::new();
@@ -260,7 +260,7 @@ impl Suite {
                     processes::kill_tree(pid);
                 }
             }
-            // What a test left behind can only be told from what another is
+            // What a test left behind can only be distinguished from what another is
             // about to use when none is running.
             if looked.elapsed() > STRAY_INTERVAL {
                 looked = Instant::now();
@@ -368,7 +368,7 @@ impl Suite {
             }
             let is_late = end.is_some_and(|end| Instant::now() >= end);
             for job in jobs.iter().filter(|job| !self.supervisor.is_over(**job, Instant::now())) {
-                // A suite that goes on is limited test by test.
+                // A suite that continues is limited test by test.
                 let state = &self.supervisor.jobs[job];
                 let idle =
                     !state.patient && state.peer.is_none_or(|peer| !self.supervisor.peers[peer].in_suite);

@@ -5,7 +5,7 @@
 //! project need not know of us. The agent is embedded in this crate, speaks
 //! `flakewise-protocol`, and decides nothing.
 //!
-//! Nothing here judges a failure. Whether a test runs again is asked of a
+//! Nothing here judges a failure. Whether a test runs again is decided by a
 //! [`Director`].
 //!
 //! # Processes
@@ -40,6 +40,7 @@ pub use command::{RunnerCommand, Unobserved};
 pub use error::RunnerError;
 pub use execution::{
     CollectError, Execution, Observation, Place, ProcessCost, SessionEnd, SuiteRun, TestKey, Versions,
+    pytest_id,
 };
 pub use facts::{SessionFacts, Typed};
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};

@@ -1,8 +1,8 @@
 //! How one execution of a test behaves.
 //!
 //! A measured execution is slower than others and is never one of those that
-//! rates are estimated from: it has a process, and a way to be asked for, of its
-//! own. What could not be measured is missing, never nought.
+//! rates are estimated from: it has a process, and a request, of its
+//! own. What could not be measured is missing, never 0.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ impl Measured {
             context_switches: message.switches,
             memory: message.memory,
             // The agent knows of what Python starts, however short it lives; we
-            // see what lives long enough, whoever started it.
+            // see what lives long enough, no matter which process started it.
             threads: message.threads.max(peak.threads),
             children: message.children.max(peak.children),
             files,
@@ -128,7 +128,7 @@ impl Suite {
         let session = test.session as usize;
         let Some(zygote) = self.supervisor.sessions[session].zygote.filter(|_| self.can_fork(test.session))
         else {
-            return Ok(Err("tests of this session cannot be run in forks".to_owned()));
+            return Ok(Err("tests of this session cannot run in forks".to_owned()));
         };
         let worker = self.worker(session, "measured");
         let order = Job {
@@ -157,7 +157,7 @@ impl Suite {
         let message = state.measured.take().filter(|message| message.i == test.number);
         Ok(state.outcome_of(test, Phase::Fork).and_then(|execution| match message {
             Some(message) => Ok(Measured::new(execution.outcome, *message, peak)),
-            None => Err(format!("the test {} and left no measures", execution.outcome)),
+            None => Err(format!("the test {} without reporting measurements", execution.outcome)),
         }))
     }
 }

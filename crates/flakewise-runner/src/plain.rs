@@ -1,6 +1,6 @@
 //! From a session of pytest to a command that people can type.
 //!
-//! Pure: what was typed and what the session told go in, words come out. The
+//! Pure: what was typed and what the session reported go in, words come out. The
 //! command that was typed is kept as it is wherever tests can be named at its end;
 //! its wrapper (`uv run`, `tox --`) then sets up folder and environment again.
 //! Otherwise the interpreter is called with the arguments that the session

@@ -1,7 +1,7 @@
 //! Ending processes, all of them.
 //!
 //! A group can be left (`setsid`), a parent can die, so neither is enough. On
-//! Linux we are the *subreaper* of everything below us: whoever loses its
+//! Linux we are the *subreaper* of everything below us: a process that loses its
 //! parent becomes our child. So the processes below us in `/proc` are exactly
 //! those we are to blame for, and when there are none left, none got away.
 

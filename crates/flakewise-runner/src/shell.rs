@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::signals::STOPPING;
 use crate::sys::{self, Waited};
 use crate::{guard, processes};
 
@@ -44,8 +45,7 @@ pub fn scratch_folder() -> std::io::Result<TempDir> {
 pub fn run_line(line: &str, variables: &[(&str, OsString)], limit: Duration) -> LineEnd {
     sys::adopt_orphans();
     let stop = Arc::new(AtomicBool::new(false));
-    let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
-        .map(|signal| signal_hook::flag::register(signal, Arc::clone(&stop)));
+    let signals = STOPPING.map(|signal| signal_hook::flag::register(signal, Arc::clone(&stop)));
     let span = tracing::info_span!("shell", line, end = tracing::field::Empty);
     let end = span.in_scope(|| watched(line, variables, limit, &stop));
     span.record("end", tracing::field::debug(end));

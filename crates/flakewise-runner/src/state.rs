@@ -62,7 +62,7 @@ impl Suite {
     ) -> Result<Result<StateRun, String>, RunnerError> {
         let session = test.session as usize;
         if !self.can_fork(test.session) {
-            return Ok(Err("tests of this session cannot be run in forks".to_owned()));
+            return Ok(Err("tests of this session cannot run in forks".to_owned()));
         }
         let worker = self.worker(session, "state");
         let order = Job {

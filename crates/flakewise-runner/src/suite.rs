@@ -109,7 +109,7 @@ pub struct Suite {
     roots: BTreeSet<String>,
     hash_seed: u32,
     program: String,
-    /// Why no pytest may connect, if that can be told from the command.
+    /// Why no pytest may connect, if that can be determined from the command.
     unobserved: Unobserved,
 }
 
@@ -208,7 +208,7 @@ impl Suite {
     }
 
     /// Runs a test again in its session's process, which waits. What comes of it is
-    /// told to the director as for any test of the suite.
+    /// reported to the director as for any test of the suite.
     pub fn again_in_suite(
         &mut self,
         test: TestKey,
@@ -345,7 +345,7 @@ impl Suite {
     /// begins at the folder that the runner takes for the project's.
     pub fn test_id(&self, test: TestKey) -> TestId {
         let root = self.located.get(&test.session).and_then(Option::as_deref);
-        execution::test_id(self.name(test)).inside(root.unwrap_or_default())
+        execution::pytest_id(self.name(test)).inside(root.unwrap_or_default())
     }
 
     /// Finds out where sessions that have just collected are in the repository.
@@ -390,7 +390,7 @@ impl Suite {
         self.searches = true;
     }
 
-    /// Forks that were asked for so far.
+    /// Forks that were requested so far.
     pub fn forks(&self) -> u64 {
         self.forks
     }

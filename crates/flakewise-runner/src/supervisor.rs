@@ -55,7 +55,7 @@ const NAME_OVERHEAD: usize = 32;
 /// How much all command lines, environments and other facts about sessions may take
 /// together, in bytes.
 const MOST_FACTS: usize = 256 << 20;
-/// How many results a session may report: so many, and so many more for each test.
+/// How many results a session may report, and how many more for each of its tests.
 const MOST_RESULTS: u64 = 100_000;
 const MOST_RESULTS_PER_TEST: u64 = 100;
 /// How many results a job may report beyond one for each test of its session.
@@ -66,7 +66,7 @@ const MOST_HELD: usize = 128;
 const MOST_NEXT: usize = 8;
 /// How many different internal errors of agents are named.
 const MOST_INTERNAL: usize = 3;
-/// How many sites of internal errors are told apart.
+/// How many sites of internal errors are distinguished.
 const MOST_SITES: usize = 1000;
 
 /// When something happened.
@@ -115,7 +115,7 @@ pub(crate) struct Session {
     main: usize,
     /// What was named on the command line, until it is ready.
     named: Vec<String>,
-    /// How many names were told once more: plug-ins may repeat a suite.
+    /// How many names were reported once more: plug-ins may repeat a suite.
     repeated: usize,
     /// How long its command line and environment are, as far as they came in parts.
     words: usize,
@@ -248,7 +248,7 @@ impl InternalErrors {
     fn notice(&self) -> Option<String> {
         let plural = if self.count == 1 { "" } else { "s" };
         let more = self.sites.len() - self.first.len();
-        let more = if more > 0 { format!("; and at {more} other places") } else { String::new() };
+        let more = if more > 0 { format!("; and at {more} other locations") } else { String::new() };
         (self.count > 0).then(|| {
             format!(
                 "the pytest agent hit {} internal error{plural}: {}{more}; please report this",
@@ -299,11 +299,9 @@ impl Supervisor {
 
     /// Sets memory aside for facts about a session. Whether there is enough.
     fn keeps_facts(&mut self, bytes: usize) -> bool {
-        let is_enough = self.fact_bytes.saturating_add(bytes) <= MOST_FACTS;
-        if is_enough {
-            self.fact_bytes += bytes;
-        } else {
-            self.incomplete("the command lines of all pytests are too long to be kept".to_owned());
+        let is_enough = set_aside(&mut self.fact_bytes, bytes, MOST_FACTS);
+        if !is_enough {
+            self.incomplete("the command lines of all pytest processes are too long".to_owned());
         }
         is_enough
     }
@@ -311,11 +309,9 @@ impl Supervisor {
     /// Sets memory aside for names of tests. Whether there is enough.
     fn keeps_names(&mut self, names: &[String]) -> bool {
         let bytes: usize = names.iter().map(|name| name.len() + NAME_OVERHEAD).sum();
-        let is_enough = self.name_bytes.saturating_add(bytes) <= MOST_NAMES;
-        if is_enough {
-            self.name_bytes += bytes;
-        } else {
-            self.incomplete("the names of all tests are too long to be kept".to_owned());
+        let is_enough = set_aside(&mut self.name_bytes, bytes, MOST_NAMES);
+        if !is_enough {
+            self.incomplete("the names of all tests are too long".to_owned());
         }
         is_enough
     }
@@ -390,7 +386,7 @@ impl Supervisor {
         let known =
             if hello.resumed { self.resumed(connection, &hello, now) } else { self.met(connection, hello) };
         if !known {
-            // Nobody asked for it.
+            // Nobody requested it.
             self.effects.push(Effect::Close { connection });
         }
     }
@@ -475,7 +471,7 @@ impl Supervisor {
             Role::Child | Role::Fresh => {
                 let Some(job) = self.jobs.get_mut(&job) else { return false };
                 job.peer = Some(place);
-                // Its end may have been told before.
+                // Its end may have been reported before.
                 let ended = job.end.as_ref().map(|end| (end.status, end.at));
                 let order = job.order.take();
                 self.peers[place].ended = ended;
@@ -582,7 +578,7 @@ impl Supervisor {
             ToHost::Notice { text, warning } if peer.in_suite => self.notice(text, warning),
             ToHost::Broken { text } if peer.in_suite => self.broken(number, text),
             ToHost::Oversized if peer.in_suite => {
-                self.incomplete("pytest had something to say that was too long to be sent".to_owned());
+                self.incomplete("a message of pytest was too long to send".to_owned());
             }
             ToHost::Bye => peer.bye = true,
             message => self.heard_of_job(place, message, now),
@@ -604,7 +600,7 @@ impl Supervisor {
             + env.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
             + (argv.len() + named.len() + 2 * env.len()) * NAME_OVERHEAD;
         if session.words > MOST_WORDS {
-            return self.incomplete("the command line of a pytest is too long to be kept".to_owned());
+            return self.incomplete("the command line of a pytest process is too long".to_owned());
         }
         if !self.keeps_facts(bytes) {
             return;
@@ -621,7 +617,7 @@ impl Supervisor {
             if session.names[session.repeated..].starts_with(&ids) {
                 session.repeated += ids.len();
             } else {
-                self.incomplete("a pytest collected other tests than it had announced".to_owned());
+                self.incomplete("a pytest process collected other tests than it had announced".to_owned());
             }
         } else if session.names.len() + ids.len() <= MOST_TESTS && self.keeps_names(&ids) {
             // Those that are not kept are missing when all are announced.
@@ -636,7 +632,7 @@ impl Supervisor {
         if session.ready.is_some() {
             let (told, total) = (std::mem::take(&mut session.repeated), session.names.len());
             if told != total || ready.total as usize != total {
-                self.incomplete("a pytest collected other tests than it had announced".to_owned());
+                self.incomplete("a pytest process collected other tests than it had announced".to_owned());
             }
             return;
         }
@@ -669,7 +665,7 @@ impl Supervisor {
             self.incomplete(format!("pytest announced {announced} tests and named {found}"));
         }
         if let Some(reason) = reason {
-            self.notice(format!("tests run again in new processes instead of forks: {reason}"), false);
+            self.notice(format!("tests are rerun in new processes instead of forks: {reason}"), false);
         }
     }
 
@@ -756,7 +752,7 @@ impl Supervisor {
         true
     }
 
-    /// Whether what [`Self::run_in_main`] asked for was run, or never will be.
+    /// Whether what [`Self::run_in_main`] requested was run, or never will be.
     pub(crate) fn has_rerun(&self, session: u32) -> bool {
         let session = &self.sessions[session as usize];
         session.end.reran || self.peers.get(session.main).is_none_or(|peer| peer.settled)
@@ -816,7 +812,7 @@ impl Supervisor {
         if in_suite {
             let limit = MOST_RESULTS + MOST_RESULTS_PER_TEST * session.done.len() as u64;
             if session.results >= limit {
-                return self.incomplete(format!("a pytest reported more than {limit} results"));
+                return self.incomplete(format!("a pytest process reported more than {limit} results"));
             }
             session.results += 1;
             session.done[execution.test.number as usize] = true;
@@ -983,10 +979,10 @@ impl Supervisor {
         session.waits = false;
         let failed = session.end.status.is_some_and(|status| status != 0);
         if session.ready.is_none() && (!bye || failed) && self.run.collect_errors.is_empty() {
-            self.incomplete("a pytest ended before it had collected its tests".to_owned());
+            self.incomplete("a pytest process ended before it had collected its tests".to_owned());
         } else if session.ready.is_some() && !bye && !by_a_test && self.stop.is_none() {
             // No verdict on a test can answer for that.
-            self.broken(number, "a pytest died while it ran no test".to_owned());
+            self.broken(number, "a pytest process died while no test was running".to_owned());
         }
     }
 
@@ -1109,6 +1105,15 @@ impl Supervisor {
 pub(crate) fn cut(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(TEXT_LIMIT));
     text
+}
+
+/// Adds to what is used if that stays within a limit. Whether it does.
+fn set_aside(used: &mut usize, bytes: usize, limit: usize) -> bool {
+    let is_enough = used.saturating_add(bytes) <= limit;
+    if is_enough {
+        *used += bytes;
+    }
+    is_enough
 }
 
 /// What is kept of a hello, in bytes.

@@ -117,7 +117,7 @@ pub(crate) fn reap(pid: u32) -> Waited {
 fn wait_for(pid: libc::pid_t, options: i32) -> Waited {
     let mut status = 0;
     loop {
-        // SAFETY: both pointers are to local values of the type asked for, and
+        // SAFETY: both pointers are to local values of the type requested, and
         // all-zero bytes are a valid `rusage`.
         let (found, usage) = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();

@@ -1,4 +1,4 @@
-//! Which of a few files are opened, by whomever: asked of the kernel.
+//! Which of a few files are opened, by any process: reported by the kernel.
 //!
 //! What the agent sees ends at its own process and at Python. This does not:
 //! libraries in C and other programs are seen too. So a file that was watched
@@ -53,7 +53,7 @@ impl Watch {
     }
 }
 
-/// Elsewhere the kernel is not asked.
+/// Elsewhere the kernel is not queried.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 pub(crate) struct Watch;

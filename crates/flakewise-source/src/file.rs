@@ -26,7 +26,7 @@ pub fn read_packaged(path: &str, language: Language, package: Option<&Package>, 
     }
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, std::borrow::Cow::Owned(_)) {
-        file.issues.push(Issue { line: 0, text: "not all of it is UTF-8".into() });
+        file.issues.push(Issue { line: 0, text: "it is not valid UTF-8".into() });
     }
     let Some(tree) = Tree::parse(language, &text) else {
         file.issues
@@ -43,12 +43,12 @@ pub fn read_packaged(path: &str, language: Language, package: Option<&Package>, 
         }
     };
     if tree.broken {
-        file.issues.push(Issue { line: tree.first_error(), text: "not all of it can be understood".into() });
+        file.issues.push(Issue { line: tree.first_error(), text: "not all of it could be parsed".into() });
     }
     file.issues.truncate(ISSUES_PER_FILE);
     file
 }
 
 pub(crate) fn too_long(bytes: u64) -> Issue {
-    Issue { line: 0, text: format!("it has {bytes} bytes; no more than {FILE_BYTES} are read") }
+    Issue { line: 0, text: format!("it has {bytes} bytes; the limit is {FILE_BYTES}") }
 }

@@ -32,7 +32,7 @@ pub(crate) fn read(tree: &Tree<'_>, issues: &mut Vec<Issue>) -> Vec<SourceTest> 
         }
         if scissors.spent() || tests.len() + found.len() > TESTS_PER_FILE {
             let line = tree.line(file.outline.classes[class].at);
-            issues.push(Issue { line, text: "too many tests; those from here on are left out".into() });
+            issues.push(Issue { line, text: "too many tests; the rest is skipped".into() });
             break;
         }
         let context: Arc<[Piece]> = file.context(class, &mut scissors).into();

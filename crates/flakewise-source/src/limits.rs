@@ -21,7 +21,7 @@ pub(crate) const TOKENS_PER_FILE: usize = 4_000_000;
 pub(crate) const PIECES_PER_FILE: usize = 100_000;
 /// What a call is made on is kept as written up to this length.
 pub(crate) const RECEIVER_BYTES: usize = 80;
-/// Issues of one file; what comes after them is not told.
+/// Issues of one file; what comes after them is not reported.
 pub(crate) const ISSUES_PER_FILE: usize = 20;
 /// Brackets that are open at one place. With more, a file is not parsed.
 pub(crate) const OPEN_BRACKETS: usize = 1_000;

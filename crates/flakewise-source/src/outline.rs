@@ -68,7 +68,7 @@ pub(crate) struct Function<'a> {
     pub(crate) called: &'a str,
     /// Whether it is called on something.
     pub(crate) method: bool,
-    /// Whether it is run for whoever asks for it by name, as rstest's fixtures.
+    /// Whether it is run for any test that requests it by name, as rstest's fixtures.
     pub(crate) fixture: bool,
 }
 
@@ -119,7 +119,7 @@ impl Outline<'_> {
         for test in &self.tests {
             let line = tree.line(test.stretch.first);
             if cutter.scissors.spent() || tests.len() == TESTS_PER_FILE {
-                issues.push(Issue { line, text: "too many tests; those from here on are left out".into() });
+                issues.push(Issue { line, text: "too many tests; the rest is skipped".into() });
                 break;
             }
             let body = cutter.piece(PieceKind::Test, &test.name, test.stretch);
@@ -148,7 +148,7 @@ impl Outline<'_> {
     }
 }
 
-/// Functions of one name beyond these are not told apart.
+/// Functions of one name beyond these are not distinguished.
 const NAMESAKES: usize = 256;
 
 /// What is cut already, and what is left to cut with.

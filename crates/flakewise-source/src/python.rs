@@ -33,7 +33,7 @@ pub(crate) fn read(tree: &Tree<'_>, path: &str, issues: &mut Vec<Issue>) -> Vec<
         let found = file.tests(class);
         if scissors.spent() || tests.len() + found.len() > TESTS_PER_FILE {
             let line = tree.line(outline.classes[class].at);
-            issues.push(Issue { line, text: "too many tests; those from here on are left out".into() });
+            issues.push(Issue { line, text: "too many tests; the rest is skipped".into() });
             break;
         }
         let scopes = file.scopes(class);

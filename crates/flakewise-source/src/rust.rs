@@ -30,7 +30,7 @@ pub(crate) fn outline<'a>(tree: &Tree<'a>, path: &str, package: Option<&Package>
     reader.outline
 }
 
-/// The binary that a file is compiled into, as Cargo finds it by itself.
+/// The binary that a file is compiled into, as Cargo finds it automatically.
 struct Target {
     package: String,
     /// As nextest names it.

@@ -212,7 +212,7 @@ impl<'a> Reader<'_, 'a> {
     }
 }
 
-/// Where to go on after a call.
+/// Where to continue after a call.
 enum Step {
     Past,
     Within,

@@ -18,7 +18,7 @@ pub struct Output {
     pub code: Option<i32>,
     /// What it printed.
     pub stdout: String,
-    /// What it told people.
+    /// What it printed for people.
     pub stderr: String,
 }
 

@@ -8,7 +8,7 @@ use flakewise_model::{
     StoredVerdict, TestId, Timestamp, Variant,
 };
 
-/// A point in time: midnight of 1 November 2026 plus so many hours.
+/// A point in time: midnight of 1 November 2026 plus this many hours.
 pub fn at(hours: i64) -> Timestamp {
     Timestamp::from_timestamp(1_793_491_200 + 3600 * hours, 0).expect("the year 2026 exists")
 }
@@ -33,7 +33,7 @@ pub struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    /// A run of this name on this commit of `main`, so many hours in.
+    /// A run of this name on this commit of `main`, this many hours in.
     pub fn new(run: &str, commit: &str, hours: i64) -> Self {
         let run = Run {
             id: RunId::new(run),
@@ -57,7 +57,7 @@ impl BatchBuilder {
         self
     }
 
-    /// Tests added from here on are told from this folder of the repository.
+    /// Tests added from here on are relative to this folder of the repository.
     #[must_use]
     pub fn rootdir(mut self, folder: &str) -> Self {
         folder.clone_into(&mut self.rootdir);

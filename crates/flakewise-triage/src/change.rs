@@ -20,7 +20,7 @@ use flakewise_model::ChangeSummary;
 use crate::ChangeError;
 use crate::git::{Git, path_line};
 pub use keys::{ChangedKey, KeyChanges, KeyEffect};
-use target::{Base, Work};
+use target::{Base, Named, Work};
 
 /// What changed since a base revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,11 +110,13 @@ impl LineRange {
 impl Change {
     /// Finds out what changed in the repository that holds `folder`.
     ///
-    /// `base` is what the user named; `ci` reads an environment variable. None
-    /// if there is no work tree of git or no commit in it.
+    /// `base` is what the user named for this change, `main_branch` the branch that
+    /// changes go to where CI does not say; `ci` reads an environment variable.
+    /// None if there is no work tree of git or no commit in it.
     pub fn discover(
         folder: &Path,
         base: Option<&str>,
+        main_branch: Option<&str>,
         ci: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, ChangeError> {
         let Some(root) = root(folder)? else {
@@ -127,7 +129,8 @@ impl Change {
         let modified = files::tracked(&git, &head)?;
         let untracked = files::untracked(&git)?;
         let work = Work { tracked: !modified.is_empty(), untracked: !untracked.is_empty() };
-        let Base { commit, found, target } = target::find(&git, &head, base, &ci, work)?;
+        let Base { commit, found, target } =
+            target::find(&git, &head, Named { base, main_branch }, &ci, work)?;
         let tracked = if commit == head { modified } else { files::tracked(&git, &commit)? };
         let uncommitted = work.tracked || work.untracked;
         let files = files::collect(&git, &root, &commit, tracked, untracked)?;
@@ -169,7 +172,7 @@ impl Change {
         self.files.iter().filter(|file| file.lossy).count()
     }
 
-    /// What people are told about it.
+    /// What is reported about it.
     pub fn summary(&self) -> ChangeSummary {
         ChangeSummary {
             base: self.base.clone(),

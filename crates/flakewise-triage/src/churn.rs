@@ -25,7 +25,7 @@ use runs::Runs;
 /// How many commits count: as many as in the paper (Parry et al., 2023, Table 1).
 pub const WINDOW: u32 = 75;
 
-/// No patch of so many commits is longer, unless they are not about code.
+/// No patch of this many commits is longer, unless they are not about code.
 const LONGEST_PATCH: u64 = 256 << 20;
 /// What is kept of all files together.
 const MOST_RUNS: usize = 2 << 20;
@@ -127,7 +127,7 @@ struct History {
     commits: u32,
     /// Whether what is read is no commit.
     is_work: bool,
-    /// What this commit does, told apart from what was before: names may be
+    /// What this commit does, distinguished from what was before: names may be
     /// swapped in one commit.
     gone: Vec<Vec<u8>>,
     new: Vec<(Vec<u8>, Runs)>,

@@ -40,9 +40,9 @@ pub struct Dependencies {
     pub loaded: BTreeSet<String>,
     /// Folders it listed.
     pub listed: BTreeSet<String>,
-    /// Paths it asked about, which may not exist.
+    /// Paths it queried, which may not exist.
     pub looked_for: BTreeSet<String>,
-    /// Dotted names of the modules it asked for, found or not.
+    /// Dotted names of the modules it requested, found or not.
     pub imports: BTreeSet<String>,
     /// The lines it executed, of changed files only.
     pub executed: BTreeMap<String, BTreeSet<u32>>,
@@ -166,7 +166,7 @@ fn rank(touch: &Touch) -> u8 {
     }
 }
 
-/// The same dependencies, to be asked quickly.
+/// The same dependencies, to be queried quickly.
 struct Seen<'a> {
     root: String,
     test: Option<String>,
@@ -179,7 +179,7 @@ struct Seen<'a> {
     /// Files among installed packages, by their names there. They may have
     /// been copied from the work tree.
     copies: HashMap<String, Vec<String>>,
-    /// Modules asked for and the packages they are in, with slashes for dots.
+    /// Modules requested and the packages they are in, with slashes for dots.
     imports: HashSet<String>,
     /// All parts of their names.
     import_parts: HashSet<&'a str>,
@@ -356,7 +356,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Whether a module was asked for that this file may have been.
+    /// Whether a module was requested that this file may have been.
     fn is_imported(&self, file: &ChangedFile) -> bool {
         let module = match file.shape {
             Shape::Folder => Some(file.path.as_str()),

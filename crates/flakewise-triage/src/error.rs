@@ -61,10 +61,10 @@ impl ChangeError {
         match self {
             Self::NoGit { .. } => Some("install git, or put it on the PATH".to_owned()),
             Self::UnknownBase { .. } => {
-                Some("name a branch, a tag or a commit that was fetched, such as `origin/main`".to_owned())
+                Some("pass a fetched branch, tag or commit, e.g. `origin/main`".to_owned())
             }
             Self::TargetNotFetched { branch } => Some(format!(
-                "fetch it first, with `fetch-depth: 0` on GitHub or `git fetch origin {branch}`, or name the base with `--base`"
+                "fetch it first, with `fetch-depth: 0` on GitHub or `git fetch origin {branch}`, or pass the base with `--base`"
             )),
             Self::Shallow { .. } => Some(
                 "fetch the whole history, with `fetch-depth: 0` on GitHub, `GIT_DEPTH: 0` on GitLab or `git fetch --unshallow`"

@@ -1,6 +1,6 @@
 //! Asking git.
 //!
-//! Git is asked in a language and a form that do not depend on the user's
+//! Git is queried in a language and a form that do not depend on the user's
 //! settings, and never takes a lock that it could do without.
 
 use std::ffi::OsStr;

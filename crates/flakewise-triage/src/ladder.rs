@@ -37,6 +37,8 @@ pub(crate) struct Ladder<'a> {
     /// Incidents with a test that has not.
     open_incidents: u64,
     by_look: HashMap<Look, usize>,
+    /// Whether pytest waits for verdicts even if too many tests fail to run them again.
+    pub(crate) always_holds: bool,
     progress: &'a dyn Fn(crate::Progress<'_>),
 }
 
@@ -71,6 +73,7 @@ impl<'a> Ladder<'a> {
             cleared: HashSet::new(),
             open_incidents: 0,
             by_look: HashMap::new(),
+            always_holds: false,
             progress,
         }
     }
@@ -241,7 +244,8 @@ impl Director for Ladder<'_> {
     }
 
     fn holds(&mut self, session: u32) -> bool {
-        !self.is_gate_closed() && self.failing.keys().any(|test| test.session == session)
+        (self.always_holds || !self.is_gate_closed())
+            && self.failing.keys().any(|test| test.session == session)
     }
 
     fn goes_on(&mut self) -> bool {

@@ -3,7 +3,10 @@
 //! A build turns green by mistake only here, so every reason to refuse is a rule of
 //! its own, and what is not known counts as a reason.
 
-use flakewise_model::{Blame, BuildExit, ExitReason, FailureVerdict, Novelty, Outcome, Refusal, TestFailure};
+use flakewise_model::{
+    Blame, BuildExit, ExitReason, FailureVerdict, Novelty, OpenQuestion, Outcome, QuarantineStatus,
+    Quarantined, Refusal, TestFailure,
+};
 use flakewise_runner::SuiteRun;
 
 use crate::judge::Facts;
@@ -50,6 +53,18 @@ pub(crate) fn refusal(policy: Tolerance, facts: &Facts<'_>, verdict: &FailureVer
     }
 }
 
+/// What the quarantine says once the failure is judged. An entry that covers any failure
+/// lists none, so what is known to be a regression, and what nothing is known of, stays red.
+pub(crate) fn quarantined(said: Quarantined, any: bool, verdict: &FailureVerdict) -> Quarantined {
+    let status = match verdict.blame {
+        _ if !any || !said.is_forgiven() => said.status,
+        Blame::Regression => QuarantineStatus::Regression,
+        Blame::Undecided(OpenQuestion::TooManyFailures) => QuarantineStatus::TooManyFailures,
+        _ => said.status,
+    };
+    Quarantined { status, ..said }
+}
+
 /// What the end of a build depends on besides its failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending<'a> {
@@ -71,7 +86,9 @@ pub(crate) fn exit(ending: &Ending<'_>, failures: &[TestFailure]) -> BuildExit {
     if !complete {
         return BuildExit { runner, code: code.max(TESTS_FAILED), reason: ExitReason::Lost };
     }
-    let tolerated = |failure: &TestFailure| policy != Tolerance::Nothing && failure.refusal.is_none();
+    let tolerated = |failure: &TestFailure| {
+        failure.is_quarantined() || (policy != Tolerance::Nothing && failure.refusal.is_none())
+    };
     let all_tolerated = !failures.is_empty() && failures.iter().all(tolerated);
     if code == 0 {
         // A process that a test ended may well have said that all is well.
@@ -88,7 +105,8 @@ pub(crate) fn exit(ending: &Ending<'_>, failures: &[TestFailure]) -> BuildExit {
     if died && suite.direct && all_tolerated && !suite.broken && !unheard {
         return BuildExit { runner, code: 0, reason: ExitReason::Tolerated };
     }
-    let refused = policy != Tolerance::Nothing && !failures.is_empty();
+    let quarantined = failures.iter().any(|failure| failure.quarantine.is_some());
+    let refused = quarantined || (policy != Tolerance::Nothing && !failures.is_empty());
     let reason = if refused && !all_tolerated { ExitReason::NotTolerated } else { ExitReason::Runner };
     BuildExit { runner, code, reason }
 }
@@ -456,7 +474,37 @@ mod tests {
             incident: 0,
             reproduce: String::new().into(),
             refusal,
+            quarantine: None,
         }
+    }
+
+    fn quarantined_as(status: QuarantineStatus, failure: TestFailure) -> TestFailure {
+        let quarantine = Quarantined {
+            entry: failure.test.to_string(),
+            owner: "@acme/all".to_owned(),
+            reason: "flaky".to_owned(),
+            issue: None,
+            until: chrono::NaiveDate::MAX,
+            status,
+        };
+        TestFailure { quarantine: Some(quarantine), ..failure }
+    }
+
+    /// A failure that the quarantine forgives, whatever its verdict.
+    fn forgiven() -> TestFailure {
+        quarantined_as(QuarantineStatus::Forgiven, failure(None, Outcome::Failed, "main"))
+    }
+
+    /// A failure of a quarantined test that the quarantine does not forgive.
+    fn not_forgiven() -> TestFailure {
+        quarantined_as(QuarantineStatus::OtherFailure, failure(None, Outcome::Failed, "main"))
+    }
+
+    fn expired() -> TestFailure {
+        quarantined_as(
+            QuarantineStatus::Expired,
+            failure(Some(Refusal::QuarantineExpired), Outcome::Failed, "main"),
+        )
     }
 
     fn tolerated() -> TestFailure {
@@ -589,6 +637,59 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_exit_codes_with_a_quarantine() {
+        use ExitReason::{Lost, NotTolerated, Runner, Tolerated};
+        let nothing = |went: Went| Went { policy: Tolerance::Nothing, ..went };
+        let corrected = |went: Went| Went { code: Some(0), forgiven: true, ..went };
+        let table: [(&str, Went, Vec<TestFailure>, u8, ExitReason); 12] = [
+            ("forgiven", nothing(corrected(DIRECT)), vec![forgiven()], 0, Tolerated),
+            ("forgiven below make", nothing(corrected(WRAPPED)), vec![forgiven()], 0, Tolerated),
+            (
+                "forgiven beside a tolerated one",
+                corrected(DIRECT),
+                vec![forgiven(), tolerated()],
+                0,
+                Tolerated,
+            ),
+            ("forgiven beside a failure", nothing(DIRECT), vec![forgiven(), tolerated()], 1, NotTolerated),
+            ("another failure", nothing(DIRECT), vec![not_forgiven()], 1, NotTolerated),
+            ("another failure that is known", corrected(DIRECT), vec![not_forgiven()], 0, Tolerated),
+            ("expired", nothing(DIRECT), vec![expired()], 1, NotTolerated),
+            ("expired, though known", DIRECT, vec![expired(), tolerated()], 1, NotTolerated),
+            ("make says 2", nothing(WRAPPED), vec![forgiven()], 2, Runner),
+            (
+                "tests were lost",
+                Went { complete: false, ..nothing(corrected(DIRECT)) },
+                vec![forgiven()],
+                1,
+                Lost,
+            ),
+            ("something broke", Went { broken: true, ..nothing(DIRECT) }, vec![forgiven()], 1, Runner),
+            ("pytest died", Went { died: true, code: None, ..nothing(DIRECT) }, vec![forgiven()], 1, Runner),
+        ];
+        for (what, went, failures, code, reason) in table {
+            assert_eq!(went.exit(&failures), BuildExit { runner: went.code, code, reason }, "{what}");
+        }
+    }
+
+    #[test]
+    fn any_failure_is_no_regression() {
+        let verdict = |blame| FailureVerdict { blame, ..tolerated().verdict };
+        let said = forgiven().quarantine.expect("it is quarantined");
+        let status = |any, blame| quarantined(said.clone(), any, &verdict(blame)).status;
+        let gated = || Blame::Undecided(OpenQuestion::TooManyFailures);
+        assert_eq!(status(true, Blame::Regression), QuarantineStatus::Regression);
+        assert_eq!(status(true, gated()), QuarantineStatus::TooManyFailures);
+        assert_eq!(status(true, Blame::Flaky(FlakyKind::Transient)), QuarantineStatus::Forgiven);
+        // A failure that is listed is known, whatever it is due to.
+        assert_eq!(status(false, Blame::Regression), QuarantineStatus::Forgiven);
+        assert_eq!(status(false, gated()), QuarantineStatus::Forgiven);
+        let expired = expired().quarantine.expect("it is quarantined");
+        let still = quarantined(expired, true, &verdict(Blame::Regression));
+        assert_eq!(still.status, QuarantineStatus::Expired);
+    }
+
+    #[test]
     fn a_process_that_a_test_ended_with_zero_is_not_believed() {
         let unseen = |refusal| {
             [(Outcome::Crashed, "main"), (Outcome::TimedOut, "main"), (Outcome::Failed, "continued-1")]
@@ -631,6 +732,9 @@ mod tests {
             not_tolerated(),
             failure(Some(Refusal::UnknownCrash), Outcome::Crashed, "main"),
             failure(None, Outcome::Failed, "continued-1"),
+            forgiven(),
+            not_forgiven(),
+            expired(),
         ])
     }
 
@@ -643,8 +747,10 @@ mod tests {
             failures in proptest::collection::vec(any_failure(), 0..4),
         ) {
             let answer = went.exit(&failures);
-            let all_tolerated = went.policy != Tolerance::Nothing
-                && failures.iter().all(|failure| failure.refusal.is_none());
+            let all_tolerated = failures.iter().all(|failure| {
+                failure.is_quarantined()
+                    || (went.policy != Tolerance::Nothing && failure.refusal.is_none())
+            });
             let known_crash = went.direct
                 && went.died
                 && !went.broken

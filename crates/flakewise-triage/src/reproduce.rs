@@ -13,7 +13,7 @@ use flakewise_model::{
 };
 use flakewise_runner::{Execution, LineEnd, OrderPlugins, SessionFacts, Typed, run_line, scratch_folder};
 
-/// The fewest and the most runs of a loop. It ends with the first failure, so many
+/// The fewest and the most runs of a loop. It ends with the first failure, this many
 /// cost little where a test fails often.
 const REPEATS: (u32, u32) = (20, 200);
 /// With this probability a loop shows the failure, if it has the observed rate.

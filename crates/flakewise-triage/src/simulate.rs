@@ -198,12 +198,12 @@ fn one(assumptions: Assumptions, random: &mut ChaCha12Rng) -> Judged {
     let has_history = past.is_some();
     let crashes = random.random_bool(CRASHES);
     let has_predecessors = matches!(behaviour, Behaviour::InSuite(_)) || random.random_bool(0.95);
-    let climbed = climb(behaviour, crashes, has_predecessors, random);
-    let base = base(cause, behaviour, climbed.has_passed(), &climbed.executions[0], random);
+    let ladder_run = run_ladder(behaviour, crashes, has_predecessors, random);
+    let base = base(cause, behaviour, ladder_run.has_passed(), &ladder_run.executions[0], random);
     let lines_seen = true;
     let facts = Facts {
-        executions: &climbed.executions,
-        trials: &climbed.trials,
+        executions: &ladder_run.executions,
+        trials: &ladder_run.trials,
         meeting: Some(&meeting),
         lines_seen,
         change: Some(ChangeFacts { base: "base", files: 3 }),
@@ -221,7 +221,7 @@ fn one(assumptions: Assumptions, random: &mut ChaCha12Rng) -> Judged {
         refusals: [Tolerance::Known, Tolerance::Flaky].map(|policy| refusal(policy, &facts, &verdict)),
         blame: verdict.blame,
         has_history,
-        runs: u32::try_from(climbed.executions.len()).unwrap_or(u32::MAX) - 1,
+        runs: u32::try_from(ladder_run.executions.len()).unwrap_or(u32::MAX) - 1,
     }
 }
 
@@ -303,19 +303,24 @@ fn base(
 }
 
 /// What running a test again showed.
-struct Climbed {
+struct LadderRun {
     executions: Vec<Execution>,
     trials: Trials,
 }
 
-impl Climbed {
+impl LadderRun {
     fn has_passed(&self) -> bool {
         self.executions.iter().any(|one| one.outcome == Outcome::Passed)
     }
 }
 
 /// Climbs the ladder as [`crate::triage()`] does, with a test that is made up.
-fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &mut ChaCha12Rng) -> Climbed {
+fn run_ladder(
+    behaviour: Behaviour,
+    crashes: bool,
+    has_predecessors: bool,
+    random: &mut ChaCha12Rng,
+) -> LadderRun {
     let settings = TriageSettings {
         immediate: 1,
         postponed: 1,
@@ -334,14 +339,14 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
     let mut ladder = Ladder::new(&settings, &|_| {});
     ladder.collected(0, &["test_a.py::test_a".to_owned()]);
     let key = TestKey { session: 0, number: 0 };
-    let mut climbed = Climbed { executions: Vec::new(), trials: Trials::new(has_predecessors) };
+    let mut ladder_run = LadderRun { executions: Vec::new(), trials: Trials::new(has_predecessors) };
     let mut run = 0;
     let mut attempt =
-        |climbed: &mut Climbed, phase: Phase, condition: Condition, random: &mut ChaCha12Rng| {
+        |ladder_run: &mut LadderRun, phase: Phase, condition: Condition, random: &mut ChaCha12Rng| {
             let failed = phase == Phase::First || behaviour.fails(condition, run, random);
             if phase != Phase::First {
                 run += 1;
-                climbed.trials.add(condition, failed);
+                ladder_run.trials.add(condition, failed);
             }
             let outcome = match failed {
                 true if crashes => Outcome::Crashed,
@@ -349,23 +354,23 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
                 false => Outcome::Passed,
             };
             let execution = execution(key, phase, outcome);
-            climbed.executions.push(execution.clone());
+            ladder_run.executions.push(execution.clone());
             execution
         };
-    let first = attempt(&mut climbed, Phase::First, Condition::AtOnce, random);
+    let first = attempt(&mut ladder_run, Phase::First, Condition::AtOnce, random);
     let mut again = !crashes && ladder.again(&first);
     ladder.ended(&first);
     while again {
-        let next = attempt(&mut climbed, Phase::Rerun, Condition::AtOnce, random);
+        let next = attempt(&mut ladder_run, Phase::Rerun, Condition::AtOnce, random);
         again = next.outcome.is_failure() && ladder.again(&next);
         ladder.ended(&next);
     }
     while !ladder.postpone(0, "main").is_empty() {
-        let next = attempt(&mut climbed, Phase::Postpone, Condition::Later, random);
+        let next = attempt(&mut ladder_run, Phase::Postpone, Condition::Later, random);
         ladder.ended(&next);
     }
-    if !climbed.has_passed() {
-        attempt(&mut climbed, Phase::Fork, Condition::Alone, random);
+    if !ladder_run.has_passed() {
+        attempt(&mut ladder_run, Phase::Fork, Condition::Alone, random);
     }
     let costs: BTreeMap<Condition, f64> = [
         (Condition::Later, 0.505),
@@ -374,39 +379,39 @@ fn climb(behaviour: Behaviour, crashes: bool, has_predecessors: bool, random: &m
         (Condition::OtherSeed, 0.8),
     ]
     .into();
-    let mut contrast = |climbed: &mut Climbed, conditions: &[Condition], random: &mut ChaCha12Rng| {
+    let mut contrast = |ladder_run: &mut LadderRun, conditions: &[Condition], random: &mut ChaCha12Rng| {
         let available: Vec<_> = conditions
             .iter()
             .filter(|condition| !(crashes && **condition == Condition::Later))
             .map(|condition| (*condition, costs[condition]))
             .collect();
         let mut seconds = 0.0;
-        while climbed.trials.len() < MOST_TRIALS && seconds < 10.0 && !climbed.trials.is_sure() {
-            let Some(condition) = climbed.trials.next(&available) else { break };
+        while ladder_run.trials.len() < MOST_TRIALS && seconds < 10.0 && !ladder_run.trials.is_sure() {
+            let Some(condition) = ladder_run.trials.next(&available) else { break };
             seconds += costs[&condition];
             let phase = match condition {
                 Condition::AtOnce | Condition::Later => Phase::Postpone,
                 Condition::Alone => Phase::Fork,
                 Condition::NewProcess | Condition::OtherSeed => Phase::Fresh,
             };
-            attempt(climbed, phase, condition, random);
+            attempt(ladder_run, phase, condition, random);
         }
     };
-    if climbed.has_passed() {
-        contrast(&mut climbed, &[Condition::Later, Condition::Alone], random);
+    if ladder_run.has_passed() {
+        contrast(&mut ladder_run, &[Condition::Later, Condition::Alone], random);
     }
-    let condition = if climbed.has_passed() { Condition::NewProcess } else { Condition::OtherSeed };
+    let condition = if ladder_run.has_passed() { Condition::NewProcess } else { Condition::OtherSeed };
     // INTERSECT.
     {
         let failed = behaviour.fails(condition, u32::MAX, random);
-        climbed.trials.add(condition, failed);
+        ladder_run.trials.add(condition, failed);
         let outcome = if failed { Outcome::Failed } else { Outcome::Passed };
-        climbed.executions.push(execution(key, Phase::Fresh, outcome));
+        ladder_run.executions.push(execution(key, Phase::Fresh, outcome));
     }
-    if climbed.has_passed() {
-        contrast(&mut climbed, &[Condition::Alone, Condition::NewProcess, Condition::OtherSeed], random);
+    if ladder_run.has_passed() {
+        contrast(&mut ladder_run, &[Condition::Alone, Condition::NewProcess, Condition::OtherSeed], random);
     }
-    climbed
+    ladder_run
 }
 
 fn execution(test: TestKey, phase: Phase, outcome: Outcome) -> Execution {

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, Fingerprint, Incident,
-    Notice, Outcome, Phase, Refusal, Reproduction, Run, RunReport, SeenOn, TestFailure, TestId,
+    Notice, Outcome, Phase, QuarantineStatus, Quarantined, Refusal, Reproduction, Run, RunReport, SeenOn,
+    TestFailure, TestId,
 };
+use flakewise_quarantine::{InForce, SeenFailure};
 use flakewise_runner::{
     Execution, FreshOptions, Observation, RunnerError, Step, Suite, SuiteRun, TestKey, Typed, Versions,
 };
@@ -19,7 +21,7 @@ use crate::detour::Detours;
 use crate::judge::{self, BaseFacts, ChangeFacts, Facts};
 use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
-use crate::policy::{Ending, Tolerance, exit, refusal};
+use crate::policy::{Ending, Tolerance, exit, quarantined, refusal};
 use crate::reproduce::{Manner, Trial, reproduction};
 use crate::watch::{loaded_from, meeting, watching};
 use crate::{BaseTree, Change, Meeting, same_failure};
@@ -34,7 +36,7 @@ const SET_UP_AGAIN: f64 = 0.5;
 /// How often a flaky test is run again to find out its kind.
 pub(crate) const MOST_TRIALS: usize = 80;
 
-/// How far to climb.
+/// How often failing tests are rerun.
 #[derive(Clone, Debug)]
 pub struct TriageSettings {
     /// Reruns at once, in the same process (`c_imm`).
@@ -51,7 +53,7 @@ pub struct TriageSettings {
     /// Go on until a failure is a flake with no more than one minus this
     /// probability.
     pub confidence: Option<f64>,
-    /// The most processes for one test when going on so.
+    /// The most processes for one test when doing so.
     pub most_processes: u32,
     /// Whether to run failing tests on the base revision.
     pub verify_base: bool,
@@ -63,7 +65,7 @@ pub struct TriageSettings {
     /// How long a failing test may be run again to find out its kind.
     pub kind_time: Duration,
     /// How long failing tests may be run at the base where nothing else decides,
-    /// without being asked for.
+    /// without being requested.
     pub base_time: Duration,
     /// Where seeds come from.
     pub seed: u64,
@@ -81,7 +83,7 @@ pub struct Past {
     /// What clean commits showed, each once. [`triage`] keeps those without the
     /// change.
     pub seen: Vec<SeenOn>,
-    /// What is installed otherwise than when it passed last, as
+    /// What is installed differently from when it passed last, as
     /// `httpx 0.27.0 → 0.28.1`.
     pub installed_since: Vec<String>,
 }
@@ -134,7 +136,7 @@ pub enum Progress<'a> {
         /// How many there are.
         of: usize,
     },
-    /// The history is asked.
+    /// The history is queried.
     History,
 }
 
@@ -154,10 +156,12 @@ pub struct Triaged {
 
 /// What a run is judged with.
 pub struct Context<'a> {
-    /// How far to climb.
+    /// How often failing tests are rerun.
     pub settings: &'a TriageSettings,
     /// What changed; none if unknown.
     pub change: Option<&'a Change>,
+    /// Which failures are forgiven until when; none if that is not asked for.
+    pub quarantine: Option<&'a InForce>,
     /// Makes the run, once the versions of the runner are known.
     pub run: &'a dyn Fn(Option<Versions<'_>>) -> Run,
     /// The command, for people.
@@ -171,28 +175,30 @@ pub struct Context<'a> {
 /// Runs a suite and says what its failures are due to.
 ///
 /// A pytest in which tests failed waits at its end until they have been run again in
-/// its process and in forks. If failures may be tolerated, it waits until they are
-/// judged, and exits with the code that follows; else the rest is done when the
+/// its process and in forks. If failures may be tolerated or are quarantined, it waits
+/// until they are judged, and exits with the code that follows; else the rest is done when the
 /// command has ended.
 pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, RunnerError> {
     let began = Instant::now();
-    let ladder = Ladder::new(context.settings, context.progress);
-    let mut climb = Climb::new(suite, context, ladder);
+    let mut ladder = Ladder::new(context.settings, context.progress);
+    // Quarantined failures are forgiven however many tests fail.
+    ladder.always_holds = context.quarantine.is_some();
+    let mut ladder_run = LadderRun::new(suite, context, ladder);
     let span = tracing::info_span!("suite").entered();
-    while let Step::Waiting(session) = climb.suite.advance(&mut climb.ladder)? {
-        climb.waiting(session)?;
+    while let Step::Waiting(session) = ladder_run.suite.advance(&mut ladder_run.ladder)? {
+        ladder_run.waiting(session)?;
     }
-    let suite_run = climb.suite.finish(&mut climb.ladder)?;
+    let suite_run = ladder_run.suite.finish(&mut ladder_run.ladder)?;
     drop(span);
-    let suite_time = began.elapsed().saturating_sub(climb.held);
-    climb.rest()?;
+    let suite_time = began.elapsed().saturating_sub(ladder_run.held);
+    ladder_run.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
-    let (attempts, base_attempts) = climb.all_attempts();
-    let (report, trials) = climb.report(&suite_run, suite_time, triage_time);
+    let (attempts, base_attempts) = ladder_run.all_attempts();
+    let (report, trials) = ladder_run.report(&suite_run, suite_time, triage_time);
     Ok(Triaged { report, attempts, base_attempts, trials })
 }
 
-struct Climb<'a, 'b> {
+struct LadderRun<'a, 'b> {
     suite: &'a mut Suite,
     context: &'a mut Context<'b>,
     ladder: Ladder<'a>,
@@ -212,6 +218,14 @@ struct Climb<'a, 'b> {
     /// How long processes of the suite waited for us.
     held: Duration,
     notices: Vec<Notice>,
+}
+
+/// What is said of a failure, and whether it fails the build.
+struct Judged {
+    verdict: FailureVerdict,
+    /// Why it is not tolerated; none if it is, or if nothing is to be.
+    refusal: Option<Refusal>,
+    quarantine: Option<Quarantined>,
 }
 
 /// What was seen of a test that was watched, in one run or several.
@@ -248,7 +262,7 @@ impl Sight {
     }
 }
 
-impl<'a, 'b> Climb<'a, 'b> {
+impl<'a, 'b> LadderRun<'a, 'b> {
     fn new(suite: &'a mut Suite, context: &'a mut Context<'b>, ladder: Ladder<'a>) -> Self {
         Self {
             suite,
@@ -273,7 +287,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         let began = Instant::now();
         self.explore(Some(session))?;
         let mut forgive = false;
-        if self.context.settings.tolerance != Tolerance::Nothing {
+        if self.context.settings.tolerance != Tolerance::Nothing || self.has_quarantined(session) {
             self.separate(Some(session))?;
             self.remember(Some(session));
             self.at_base(Some(session))?;
@@ -306,9 +320,28 @@ impl<'a, 'b> Climb<'a, 'b> {
             && !self.suite.session_end(session).broken
             && !tests.is_empty()
             && tests.iter().all(|test| {
-                let (verdict, refusal) = self.judged(*test);
-                refusal.is_none() && verdict.blame.is_proved_flaky()
+                let Judged { verdict, refusal, quarantine } = self.judged(*test);
+                let tolerates = self.context.settings.tolerance != Tolerance::Nothing;
+                quarantine.is_some_and(|said| said.is_forgiven())
+                    || (tolerates && refusal.is_none() && verdict.blame.is_proved_flaky())
             })
+    }
+
+    /// Whether the quarantine says something about a failing test of a session.
+    fn has_quarantined(&self, session: u32) -> bool {
+        self.failing_of(Some(session)).into_iter().any(|test| self.in_quarantine(test).is_some())
+    }
+
+    /// What the quarantine says about a failing test, and whether only because it covers
+    /// any failure.
+    fn in_quarantine(&self, test: TestKey) -> Option<(Quarantined, bool)> {
+        let quarantine = self.context.quarantine?;
+        let own = self.ladder.failing()[&test].iter().filter(|one| one.phase != Phase::Base);
+        let failures = own.filter(|one| one.outcome.is_failure()).map(|one| SeenFailure {
+            fingerprint: one.failure.as_ref().and_then(|failure| failure.fingerprint.as_ref()),
+            crashed: matches!(one.outcome, Outcome::Crashed | Outcome::TimedOut),
+        });
+        quarantine.judge(&self.suite.test_id(test), &failures.collect::<Vec<_>>())
     }
 
     /// Failing tests, of one session or of all.
@@ -592,7 +625,7 @@ impl<'a, 'b> Climb<'a, 'b> {
     }
 
     fn notice_trouble(&mut self, test: TestKey, place: &str, trouble: &str) {
-        let text = format!("`{}` could not be run {place}: {trouble}", self.suite.name(test));
+        let text = format!("failed to run `{}` {place}: {trouble}", self.suite.name(test));
         self.notices.push(Notice { text, warning: true });
     }
 
@@ -650,7 +683,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         let tree = match BaseTree::create(change) {
             Ok(tree) => tree,
             Err(error) => {
-                let text = format!("could not check out the base revision: {error}");
+                let text = format!("failed to check out the base revision: {error}");
                 self.notices.push(Notice { text, warning: true });
                 return Ok(());
             }
@@ -660,7 +693,7 @@ impl<'a, 'b> Climb<'a, 'b> {
         for (place, test) in open.iter().enumerate() {
             if limit.is_some_and(|limit| Instant::now() > limit) {
                 let text = format!(
-                    "the time for the base revision is up: {} of {} failing tests were not run there",
+                    "time limit for the base revision reached: {} of {} failing tests were not run there",
                     open.len() - place,
                     open.len()
                 );
@@ -709,7 +742,9 @@ impl<'a, 'b> Climb<'a, 'b> {
             }
         }
         if let Some(file) = foreign {
-            let text = format!("tests at the base still load `{file}` of the work tree, so they say nothing");
+            let text = format!(
+                "tests on the base revision load `{file}` from the work tree, so their outcomes are ignored"
+            );
             self.notices.push(Notice { text, warning: true });
         }
         Ok(())
@@ -787,7 +822,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         let failed = tests.len() as u64;
         let mut failures: Vec<TestFailure> = tests.iter().map(|test| self.failure(*test, &run)).collect();
         let trials = self.reproductions(&tests, &mut failures);
-        failures.sort_by_key(|failure| (rank(&failure.verdict), failure.name.clone()));
+        failures
+            .sort_by_key(|failure| (failure.is_quarantined(), rank(&failure.verdict), failure.name.clone()));
         let incidents = incidents(&mut failures);
         let lost: Vec<String> =
             self.suite.lost().iter().map(|test| self.suite.name(*test).to_owned()).collect();
@@ -812,15 +848,16 @@ impl<'a, 'b> Climb<'a, 'b> {
         let policy = self.context.settings.tolerance;
         let exit =
             exit(&Ending { suite: suite_run, complete, policy, unheard: unheard.is_some() }, &failures);
-        if policy != Tolerance::Nothing && exit.code != 0 && !failures.is_empty() {
+        let forgives = policy != Tolerance::Nothing || failures.iter().any(TestFailure::is_quarantined);
+        if forgives && exit.code != 0 && !failures.is_empty() {
             let died = suite_run.sessions.iter().any(|session| session.died);
             let text = if !complete {
                 Some("this run is not complete, so nothing is tolerated in it".to_owned())
             } else if suite_run.broken {
-                Some("something besides the tests failed, so nothing is tolerated in this run".to_owned())
+                Some("something other than a test failed, so nothing is tolerated in this run".to_owned())
             } else if died && !suite_run.direct {
                 Some(
-                    "a pytest died, so its exit code could not be corrected: nothing is tolerated in it"
+                    "a pytest process died before its exit code could be adjusted, so nothing is tolerated in it"
                         .to_owned(),
                 )
             } else {
@@ -861,8 +898,8 @@ impl<'a, 'b> Climb<'a, 'b> {
         died.flat_map(|(number, _)| self.suite.finishers(number)).next().cloned()
     }
 
-    /// What is said of a failure, and why it is not tolerated.
-    fn judged(&self, test: TestKey) -> (FailureVerdict, Option<Refusal>) {
+    /// What is said of a failure, and whether it fails the build.
+    fn judged(&self, test: TestKey) -> Judged {
         let alike = &self.ladder.incident(test).tests;
         // What was found out about the one that stood for all holds for all.
         let stood_back = !self.ladder.is_cleared(test) && !self.ladder.climbs(test);
@@ -896,11 +933,17 @@ impl<'a, 'b> Climb<'a, 'b> {
         let verdict = judge::judge(&facts);
         let policy = self.context.settings.tolerance;
         let refusal = (policy != Tolerance::Nothing).then(|| refusal(policy, &facts, &verdict)).flatten();
-        (verdict, refusal)
+        let quarantine = self.in_quarantine(test).map(|(said, any)| quarantined(said, any, &verdict));
+        let refusal = match quarantine.as_ref().map(|said| said.status) {
+            Some(QuarantineStatus::Forgiven) => None,
+            Some(QuarantineStatus::Expired) => Some(Refusal::QuarantineExpired),
+            _ => refusal,
+        };
+        Judged { verdict, refusal, quarantine }
     }
 
     fn failure(&self, test: TestKey, run: &Arc<Run>) -> TestFailure {
-        let (verdict, refusal) = self.judged(test);
+        let Judged { verdict, refusal, quarantine } = self.judged(test);
         let executions = &self.ladder.failing()[&test];
         let id = self.suite.test_id(test);
         TestFailure {
@@ -910,6 +953,7 @@ impl<'a, 'b> Climb<'a, 'b> {
             reproduce: Reproduction::default(),
             verdict,
             refusal,
+            quarantine,
             attempts: attempts(&id, run, executions),
             costs: costs(executions),
             incident: self.ladder.incident_number(test),
@@ -988,7 +1032,7 @@ fn rank(verdict: &FailureVerdict) -> u8 {
     }
 }
 
-/// Numbers the incidents anew, the largest first.
+/// Numbers the incidents again, the largest first.
 fn incidents(failures: &mut [TestFailure]) -> Vec<Incident> {
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (place, failure) in failures.iter().enumerate() {

@@ -91,7 +91,7 @@ pub(crate) fn meeting(change: &Change, seen: Observation, test: Option<String>) 
     if complete || matches!(meeting, Meeting::Touches(_)) {
         meeting
     } else {
-        Meeting::Unknown { reason: "its process did not live to tell all it depends on".to_owned() }
+        Meeting::Unknown { reason: "its process ended before it reported all dependencies".to_owned() }
     }
 }
 
@@ -106,7 +106,7 @@ fn dependencies(change: &Change, seen: Observation, test: Option<String>) -> Dep
         let is_of_runner = |file: &String| seen.configured.contains(file);
         let read_by_runner = watched.iter().any(is_of_runner);
         opened.extend(watched.into_iter().filter(|file| !is_of_runner(file)));
-        // The kernel saw every file that exists and was opened, by whomever.
+        // The kernel saw every file that exists and was opened, by any process.
         // It did not see who looked for files that came or went.
         let came_or_went = |kind| !matches!(kind, crate::ChangeKind::Modified);
         let all_watched = change.files.len() <= MOST_WATCHED;

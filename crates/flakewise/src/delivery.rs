@@ -6,7 +6,7 @@ use flakewise_model::Batch;
 use flakewise_report::{count, number};
 use flakewise_spool::{Bounds, Spool};
 
-use crate::args::{SpoolArguments, StoreArguments};
+use crate::args::{RecordArguments, SpoolArguments, StoreArguments};
 use crate::context::project;
 use crate::error::ExpectedError;
 use crate::own_folder::keep_out_of_git;
@@ -38,6 +38,11 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
+    /// The sender of a run; none if it is not to be recorded.
+    pub(crate) fn recording(arguments: &RecordArguments) -> Result<Option<Self>, ExpectedError> {
+        if arguments.no_store { Ok(None) } else { Self::new(&arguments.store, &arguments.spool).map(Some) }
+    }
+
     #[cfg_attr(
         not(feature = "history"),
         expect(clippy::unnecessary_wraps, reason = "the engine may refuse a store")
@@ -52,7 +57,7 @@ impl Sender {
             #[cfg(feature = "history")]
             store: history.store().to_string(),
             #[cfg(not(feature = "history"))]
-            store: arguments.url(),
+            store: flakewise_model::without_credentials(&arguments.url()),
             #[cfg(feature = "history")]
             history,
             project,
@@ -81,7 +86,7 @@ impl Sender {
                 Err(SpoolError::NotABatch { path, reason }) => {
                     match self.spool.set_aside(&path) {
                         Ok(aside) => printer.warning(&format!(
-                            "`{}` is damaged and was set aside: {reason}",
+                            "`{}` is damaged and was moved aside: {reason}",
                             aside.display()
                         )),
                         Err(error) => told(&error),
@@ -93,7 +98,7 @@ impl Sender {
                     continue;
                 }
                 Err(error) => {
-                    printer.warning(&format!("{}; it stays in the spool", chain(&error)));
+                    printer.warning(&format!("{}; the results stay in the spool", chain(&error)));
                     continue;
                 }
             };
@@ -113,7 +118,7 @@ impl Sender {
                     break;
                 }
                 Err(error) => {
-                    printer.warning(&format!("`{}` could not be sent: {}", path.display(), chain(&error)));
+                    printer.warning(&format!("failed to send `{}`: {}", path.display(), chain(&error)));
                 }
             }
         }
@@ -171,13 +176,14 @@ impl Sender {
         let bounds = format!("{} or {}", megabytes(BOUNDS.bytes), days(BOUNDS.age));
         if dropped > 0 {
             let dropped = count(dropped as u64, "file");
-            printer
-                .warning(&format!("dropped {dropped} from `{folder}`: it keeps {bounds} of results at most"));
+            printer.warning(&format!(
+                "dropped {dropped} from `{folder}`: the spool is limited to {bounds} of results"
+            ));
         }
         let age = usage.oldest.and_then(|oldest| now.duration_since(oldest).ok()).unwrap_or_default();
         if usage.bytes > BOUNDS.bytes / 2 || age > BOUNDS.age / 2 {
             printer.warning(&format!(
-                "`{folder}` holds {} of results for the store, the oldest {} old; beyond {bounds} the oldest are dropped",
+                "`{folder}` holds {} of unsent results, the oldest {} old; beyond {bounds} the oldest are dropped",
                 megabytes(usage.bytes),
                 days(age),
             ));

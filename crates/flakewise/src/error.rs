@@ -16,12 +16,12 @@ impl From<CulpritError> for ExpectedError {
     }
 }
 
-/// Why a command could not do what was asked. None of these is a bug.
+/// Why a command failed. None of these is a bug.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExpectedError {
     #[error("no JUnit report found in {}", list(searched))]
     NoReports { searched: Vec<String> },
-    #[error("`{path}` is neither a file, a folder nor a pattern")]
+    #[error("`{path}` is not a file, directory or pattern")]
     NoSuchPath { path: String },
     #[error("`{pattern}` is not a valid pattern")]
     Pattern {
@@ -35,18 +35,18 @@ pub(crate) enum ExpectedError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{unreadable} of {reports} reports could not be fully understood")]
+    #[error("{unreadable} of {reports} reports are damaged")]
     Reports { unreadable: usize, reports: usize },
     #[cfg(feature = "history")]
     #[error(transparent)]
     History(#[from] flakewise_history::HistoryError),
-    #[error("failed to keep the reports for later")]
+    #[error("failed to write the reports to the spool")]
     Spool(#[from] flakewise_spool::SpoolError),
     #[cfg(feature = "history")]
-    #[error("no test is called `{name}`")]
+    #[error("no test matches `{name}`")]
     NoSuchTest { name: String },
     #[cfg(feature = "history")]
-    #[error("`{name}` may be any of\n  {}", candidates.join("\n  "))]
+    #[error("`{name}` matches more than one test:\n  {}", candidates.join("\n  "))]
     AmbiguousTest { name: String, candidates: Vec<String> },
     #[cfg(not(feature = "history"))]
     #[error("this build has no history engine")]
@@ -57,29 +57,29 @@ pub(crate) enum ExpectedError {
     Culprit(flakewise_hunt::CulpritError),
     #[error(transparent)]
     Change(#[from] flakewise_triage::ChangeError),
-    #[error("`{path}` is no file or folder of this repository")]
+    #[error("`{path}` is not a file or directory of this repository")]
     NoSuchSource { path: String },
-    #[error("no test, or more than one, is called `{name}` in the source")]
+    #[error("`{name}` does not match exactly one test in the source")]
     NotInSource { name: String },
     #[error("`{}` is neither an `.svg` nor a `.dot` file", path.display())]
     GraphFormat { path: PathBuf },
-    #[error("`{option}` needs a git repository with at least one commit")]
+    #[error("`{option}` requires a git repository with at least one commit")]
     NoRepository { option: &'static str },
-    #[error("`{}` cannot be used as a model", path.display())]
+    #[error("failed to load the model `{}`", path.display())]
     Model {
         path: PathBuf,
         #[source]
         source: flakewise_predict::ModelError,
     },
-    #[error("`--embeddings` needs `--model paths`")]
+    #[error("`--embeddings` requires `--model paths`")]
     EmbeddingsUnused,
-    #[error("`{}` cannot be used as embeddings", path.display())]
+    #[error("failed to load the embeddings `{}`", path.display())]
     Embeddings {
         path: PathBuf,
         #[source]
         source: flakewise_predict::EmbeddingsError,
     },
-    #[error("there is too little to learn from")]
+    #[error("too few labelled tests to train a model")]
     Train {
         #[source]
         source: flakewise_predict::ModelError,
@@ -93,7 +93,33 @@ pub(crate) enum ExpectedError {
         #[source]
         source: std::io::Error,
     },
-    #[error("`{directive}` in `{}` is neither a level nor TARGET=LEVEL", crate::logging::VARIABLE)]
+    #[error(transparent)]
+    Config(#[from] flakewise_config::ConfigError),
+    #[error("the quarantine file is malformed, so nothing was run or changed\n{}", located(path, error))]
+    Quarantine { path: PathBuf, error: flakewise_quarantine::Malformed },
+    #[error("the entry cannot be added: {}", messages(error))]
+    QuarantineEntry { error: flakewise_quarantine::Malformed },
+    #[error("failed to read the quarantine file `{}`", path.display())]
+    QuarantineRead {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("{entry}: mode `skip` is not supported yet")]
+    QuarantineSkip { entry: String },
+    #[error("the entry would break a rule: {violation}")]
+    QuarantineLimit { violation: String },
+    #[error("`{test}` has no owner in CODEOWNERS")]
+    NoOwner { test: String },
+    #[error("which failures of `{test}` to forgive is not known")]
+    NoFingerprint { test: String },
+    #[error("`{name}` is not quarantined")]
+    NotQuarantined { name: String },
+    #[error("`{name}` may be any of\n  {}", candidates.join("\n  "))]
+    SeveralQuarantined { name: String, candidates: Vec<String> },
+    #[error("no file of this repository is called `{path}`")]
+    NoTestFile { path: String },
+    #[error("`{directive}` in `{}` is not a level or TARGET=LEVEL", crate::logging::VARIABLE)]
     LogDirective { directive: String },
     #[error("failed to write the output")]
     Output(#[source] std::io::Error),
@@ -106,6 +132,9 @@ impl ExpectedError {
             Self::NoReports { .. }
             | Self::Culprit(CulpritError::Unknown { .. } | CulpritError::Ambiguous { .. })
             | Self::NotInSource { .. }
+            | Self::NotQuarantined { .. }
+            | Self::SeveralQuarantined { .. }
+            | Self::NoTestFile { .. }
             | Self::Train { .. }
             | Self::Eval(flakewise_eval::EvalError::TooFewTests { .. }) => ExitCode::NothingFound,
             Self::NoSuchPath { .. } | Self::Pattern { .. } | Self::Read { .. } | Self::Reports { .. } => {
@@ -133,7 +162,15 @@ impl ExpectedError {
             | Self::GraphFormat { .. }
             | Self::EmbeddingsUnused
             | Self::Embeddings { .. } => ExitCode::Report,
-            Self::LogDirective { .. } => ExitCode::Usage,
+            Self::Config(_) => ExitCode::Configuration,
+            Self::LogDirective { .. }
+            | Self::QuarantineEntry { .. }
+            | Self::NoOwner { .. }
+            | Self::NoFingerprint { .. } => ExitCode::Usage,
+            Self::Quarantine { .. } | Self::QuarantineRead { .. } | Self::QuarantineSkip { .. } => {
+                ExitCode::Configuration
+            }
+            Self::QuarantineLimit { .. } => ExitCode::Rejected,
             Self::Output(_) => ExitCode::Bug,
         }
     }
@@ -142,12 +179,12 @@ impl ExpectedError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::NoReports { .. } => {
-                Some("name the files, folders or patterns, such as `flakewise ingest 'build/**/*.xml'`".to_owned())
+                Some("pass files, directories or patterns, e.g. `flakewise ingest 'build/**/*.xml'`".to_owned())
             }
             #[cfg(feature = "history")]
             Self::History(flakewise_history::HistoryError::NoHistory { .. }) => Some(
-                "take in reports first with `flakewise ingest`, or name the store with `--store` and the project \
-                 with `--project`"
+                "add reports with `flakewise ingest`, or pass the store with `--store` and the project with \
+                 `--project`"
                     .to_owned(),
             ),
             #[cfg(feature = "history")]
@@ -160,44 +197,65 @@ impl ExpectedError {
             }
             Self::Runner(error) => error.hint().map(str::to_owned),
             Self::Culprit(CulpritError::Unknown { .. }) => {
-                Some("name it as your runner does, such as `tests/test_cart.py::test_total`".to_owned())
+                Some("use its name in your runner, e.g. `tests/test_cart.py::test_total`".to_owned())
             }
-            Self::Culprit(CulpritError::Ambiguous { .. }) => Some("give more of its name".to_owned()),
+            Self::Culprit(CulpritError::Ambiguous { .. }) => Some("pass a longer part of its name".to_owned()),
             Self::NotInSource { .. } => Some(
-                "name it as your runner does, such as `tests/test_cart.py::test_total` or \
+                "use its name in your runner, e.g. `tests/test_cart.py::test_total` or \
                  `org.acme.CartTest#adds`; `flakewise predict --all` lists all tests"
                     .to_owned(),
             ),
             Self::LogDirective { .. } => Some(
-                "levels are `off`, `error`, `warn`, `info`, `debug` and `trace`, such as `debug` or \
+                "levels are `off`, `error`, `warn`, `info`, `debug` and `trace`; examples: `debug`, \
                  `flakewise_runner=debug,datafusion=info`"
                     .to_owned(),
             ),
-            Self::EmbeddingsUnused => Some("add `--model paths`, or leave `--embeddings` out".to_owned()),
-            Self::GraphFormat { .. } => Some("end the name with `.svg` or `.dot`".to_owned()),
+            Self::Quarantine { .. } => Some(
+                "correct the file, or ignore it once with `flakewise run --no-quarantine`".to_owned(),
+            ),
+            Self::QuarantineSkip { .. } => Some("use mode `run`: the test runs, and its known failures are forgiven".to_owned()),
+            Self::QuarantineLimit { .. } => {
+                Some("choose an earlier last day, or release a test with `flakewise quarantine release`".to_owned())
+            }
+            Self::NoOwner { .. } => Some("name an owner with `--owner`, such as `--owner @acme/payments`".to_owned()),
+            Self::NoFingerprint { .. } => Some(
+                "pass `--fingerprint` with what `flakewise run --format json` shows in \
+                 `failures[].attempts[].failure.fingerprint`, or `--any-failure`"
+                    .to_owned(),
+            ),
+            Self::NotQuarantined { .. } => Some("`flakewise quarantine list` shows what is".to_owned()),
+            Self::SeveralQuarantined { .. } => Some("give more of the name".to_owned()),
+            Self::NoTestFile { .. } => Some(
+                "name the test as pytest does, such as `tests/test_cart.py::test_total`, or by its full id, such as \
+                 `pytest:tests/test_cart.py::test_total`"
+                    .to_owned(),
+            ),
+            Self::EmbeddingsUnused => Some("pass `--model paths`, or remove `--embeddings`".to_owned()),
+            Self::GraphFormat { .. } => Some("use a file name that ends with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
+            Self::Config(error) => error.hint(),
             Self::NoRepository { option: "--changed" } => {
-                Some("leave `--changed` out to look at all tests".to_owned())
+                Some("remove `--changed` to predict all tests".to_owned())
             }
             Self::NoRepository { option } => {
-                Some(format!("run it inside the repository, or leave `{option}` out"))
+                Some(format!("run the command inside the repository, or remove `{option}`"))
             }
             Self::Model { source: flakewise_predict::ModelError::Newer { .. }, .. } => {
-                Some("update flakewise, or train it again with `flakewise train`".to_owned())
+                Some("update flakewise, or train a new model with `flakewise train`".to_owned())
             }
-            Self::Model { .. } => Some("train it again with `flakewise train`".to_owned()),
+            Self::Model { .. } => Some("train a new model with `flakewise train`".to_owned()),
             Self::Train { fewest, .. } => Some(format!(
-                "at least {fewest} flaky tests and {fewest} others must be known and found in the source; until \
-                 then `flakewise predict` uses the pretrained model"
+                "training needs at least {fewest} flaky and {fewest} non-flaky tests that exist in the source; \
+                 until then, `flakewise predict` uses the pretrained model"
             )),
             #[cfg(feature = "history")]
             Self::NoSuchTest { .. } => {
-                Some("any part of the id will do; `flakewise report` lists what is flaky".to_owned())
+                Some("pass any unique part of the id; `flakewise report` lists flaky tests".to_owned())
             }
             #[cfg(feature = "history")]
-            Self::AmbiguousTest { .. } => Some("give more of the id".to_owned()),
+            Self::AmbiguousTest { .. } => Some("pass a longer part of the id".to_owned()),
             #[cfg(not(feature = "history"))]
-            Self::NoEngine => Some("use a build with the `history` feature to read a history".to_owned()),
+            Self::NoEngine => Some("use a build with the `history` feature".to_owned()),
             _ => None,
         }
     }
@@ -216,6 +274,17 @@ impl ExpectedError {
         }
         causes
     }
+}
+
+/// `path:line:column: message`, a line for each problem.
+fn located(path: &std::path::Path, error: &flakewise_quarantine::Malformed) -> String {
+    let lines = error.problems.iter().map(|problem| format!("{}:{problem}", path.display()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What is wrong, without where: the file was not written.
+fn messages(error: &flakewise_quarantine::Malformed) -> String {
+    error.problems.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 fn list(names: &[String]) -> String {

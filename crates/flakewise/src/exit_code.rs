@@ -17,6 +17,8 @@ pub(crate) enum ExitCode {
     NothingFound = 12,
     /// The tests could not be run at all.
     Runner = 20,
+    /// The configuration or the quarantine file is malformed, or `doctor` found a problem.
+    Configuration = 21,
     /// The store cannot be read or written.
     Store = 22,
     /// A report could not be understood.

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod configuration;
 mod context;
 mod declarations;
 mod delivery;
@@ -13,19 +14,22 @@ mod interrupts;
 mod logging;
 mod own_folder;
 mod printer;
+mod quarantine;
 mod repository;
 
-use clap::Parser as _;
-
-use crate::args::Arguments;
 use crate::printer::Printer;
 
 fn main() -> std::process::ExitCode {
     report_bugs();
-    let arguments = Arguments::parse();
+    let config = configuration::load();
+    let arguments = match configuration::parse(&config) {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
     // Progress bars would overwrite what is logged.
     let printer = Printer::new(arguments.color, arguments.quiet || arguments.verbose > 0);
-    match logging::start(arguments.verbose).and_then(|()| commands::run(arguments.command, &printer)) {
+    match logging::start(arguments.verbose).and_then(|()| commands::run(arguments.command, config, &printer))
+    {
         Ok(code) => code,
         Err(error) => {
             printer.error(&error);
@@ -41,8 +45,8 @@ fn report_bugs() {
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);
         Printer::new(clap::ColorChoice::Auto, true)
-            .hint("this is a bug in flakewise, please report it with the lines above");
-        #[expect(clippy::exit, reason = "nothing can be trusted to go on")]
+            .hint("this is a bug in Flakewise; please report it with the lines above");
+        #[expect(clippy::exit, reason = "no state can be trusted after a panic")]
         std::process::exit(i32::from(exit_code::ExitCode::Bug as u8));
     }));
 }

@@ -1,6 +1,6 @@
 //! What goes to stdout and stderr. stdout is data, stderr is for people.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use clap::ColorChoice;
@@ -28,19 +28,27 @@ impl Printer {
 
     /// Prints the answer. A reader that has gone away is no failure.
     pub(crate) fn data(&self, text: &str) -> Result<(), ExpectedError> {
-        let mut out = anstream::AutoStream::new(std::io::stdout().lock(), self.choice);
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        self.data_from(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Prints an answer that is too large to be held as a whole.
+    pub(crate) fn data_from(
+        &self,
+        write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+    ) -> Result<(), ExpectedError> {
+        let mut out = io::BufWriter::new(anstream::AutoStream::new(io::stdout().lock(), self.choice));
+        match write(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.map_err(ExpectedError::Output),
         }
     }
 
-    /// Tells people something they must not miss.
+    /// Prints a warning.
     pub(crate) fn warning(&self, text: &str) {
         self.line(&format!("{WARNING}warning:{WARNING:#} "), text);
     }
 
-    /// Gives advice.
+    /// Prints a hint.
     pub(crate) fn hint(&self, text: &str) {
         self.line(&format!("{HINT}hint:{HINT:#} "), text);
     }
@@ -48,17 +56,25 @@ impl Printer {
     pub(crate) fn error(&self, error: &ExpectedError) {
         self.line(&format!("{ERROR}error:{ERROR:#} "), &error.to_string());
         for cause in error.causes() {
-            self.line("  because: ", cause.lines().next().unwrap_or_default());
+            self.line("  caused by: ", cause.lines().next().unwrap_or_default());
         }
         if let Some(hint) = error.hint() {
             self.hint(&hint);
         }
     }
 
+    /// Says what failed before a command could begin.
+    pub(crate) fn failure(&self, text: &str, hint: Option<&str>) {
+        self.line(&format!("{ERROR}error:{ERROR:#} "), text);
+        if let Some(hint) = hint {
+            self.hint(hint);
+        }
+    }
+
     /// A label, and a text that may hold names from outside. Its further lines are
     /// indented.
     fn line(&self, label: &str, text: &str) {
-        let mut out = anstream::AutoStream::new(std::io::stderr().lock(), self.choice);
+        let mut out = anstream::AutoStream::new(io::stderr().lock(), self.choice);
         let lines = std::iter::once(label).chain(std::iter::repeat("  ")).zip(text.split('\n'));
         for (label, line) in lines {
             // Nobody is left to tell if stderr is gone.
@@ -68,7 +84,7 @@ impl Printer {
 
     /// A progress bar that appears only in a terminal.
     pub(crate) fn progress(&self, length: u64, what: &'static str) -> ProgressBar {
-        let hidden = self.quiet || !std::io::stderr().is_terminal();
+        let hidden = self.quiet || !io::stderr().is_terminal();
         let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {msg} {eta}")
             .expect("the template is valid");

@@ -16,7 +16,7 @@ pub(crate) const MODEL: &str = ".flakewise/model";
 /// A longer file is no model.
 const MODEL_BYTES: u64 = 1 << 30;
 
-/// The folder that ids of tests are told from, and what was asked about.
+/// The folder that ids of tests are relative to, and what was asked about.
 pub(crate) struct Repository {
     /// Absolute and without symbolic links.
     pub(crate) root: PathBuf,
@@ -53,7 +53,18 @@ impl Repository {
     }
 }
 
-/// A model that is ready to be asked.
+/// The first bytes of an ordinary file, at most `most`. Reading a pipe would wait for
+/// its writer.
+pub(crate) fn read_file(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A model that is ready to predict.
 pub(crate) struct LoadedModel {
     pub(crate) model: Model,
     pub(crate) origin: ModelOrigin,

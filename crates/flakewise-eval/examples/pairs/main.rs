@@ -214,9 +214,11 @@ fn measured(path: &str) -> Result<HashMap<String, Vec<f32>>, Box<dyn Error>> {
         let said: Value = serde_json::from_str(line)?;
         let test = said["test"].as_str().ok_or("features without a test")?;
         let name = test.split_once(':').map_or(test, |(_, name)| name);
-        // What could not be measured is missing for all tests alike.
         let values = said["features"].as_object().ok_or("a test without features")?.values();
-        tests.insert(name.to_owned(), values.map(|value| value.as_f64().unwrap_or(0.0) as f32).collect());
+        tests.insert(
+            name.to_owned(),
+            values.map(|value| value.as_f64().map_or(f32::NAN, |value| value as f32)).collect(),
+        );
     }
     Ok(tests)
 }

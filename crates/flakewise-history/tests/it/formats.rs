@@ -29,7 +29,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Makes a frozen store of today's format anew if `FLAKEWISE_FREEZE` names it;
+/// Makes a frozen store of today's format again if `FLAKEWISE_FREEZE` names it;
 /// those of older formats are never touched.
 fn freeze(name: &str, batches: &[flakewise_model::Batch]) {
     if std::env::var_os("FLAKEWISE_FREEZE").is_some_and(|wanted| wanted == name) {

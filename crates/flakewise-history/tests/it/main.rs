@@ -5,6 +5,7 @@ mod append;
 mod faults;
 mod formats;
 mod maintain;
+mod overview;
 mod past;
 mod report;
 mod show;

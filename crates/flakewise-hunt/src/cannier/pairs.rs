@@ -36,8 +36,8 @@ pub struct PairPoint {
 /// zero leave all pairs and do without the models and what their features cost.
 pub fn sweep_pairs(subjects: &[PairSubject], pairs: &[Pair], features_cost: f64) -> Vec<PairPoint> {
     let reached = |probability: f64| (0..=STEPS).filter(|&step| probability >= threshold(step)).count();
-    // How many true pairs reach exactly so many thresholds of both kinds, and
-    // then at least so many.
+    // How many true pairs reach exactly this many thresholds of both kinds, and
+    // then at least this many.
     let mut left = vec![[0_u32; STEPS + 2]; STEPS + 2];
     for pair in pairs {
         left[reached(subjects[pair.first].polluter)][reached(subjects[pair.second].victim)] += 1;

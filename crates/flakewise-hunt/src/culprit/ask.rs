@@ -21,7 +21,7 @@ impl Search<'_, '_> {
         Ok(tally)
     }
 
-    /// The first of some lists of tests after which the test ends otherwise than
+    /// The first of some lists of tests after which the test has another outcome than
     /// alone in one of some tries, and how many tries were made.
     pub(super) fn first_that_differs(
         &mut self,
@@ -88,7 +88,7 @@ impl Search<'_, '_> {
         Ok(tally)
     }
 
-    /// Whether the test fails after each of these in a new process, side by side.
+    /// Whether the test fails after each of these in a new process, in parallel.
     pub(super) fn fresh_once_each(
         &mut self,
         tests: &[TestKey],
@@ -128,7 +128,7 @@ impl Search<'_, '_> {
                 Some(failed)
             }
             Err(trouble) => {
-                self.warn(format!("what was found could not be run in a new process: {trouble}"));
+                self.warn(format!("the result could not be confirmed in a new process: {trouble}"));
                 None
             }
         }
@@ -144,7 +144,7 @@ impl Search<'_, '_> {
         format!("fresh-{}", self.question(before))
     }
 
-    /// Runs the test after each of some lists of tests, side by side and begun in
+    /// Runs the test after each of some lists of tests, in parallel and begun in
     /// their order, until `take` has had enough of places and outcomes.
     pub(super) fn ask(
         &mut self,
@@ -184,7 +184,7 @@ impl Search<'_, '_> {
         self.suite.fork_many(jobs, &mut questions)?;
         self.is_spent |= questions.is_spent;
         if let Some(trouble) = questions.trouble {
-            self.warn(format!("some forks told nothing: {trouble}"));
+            self.warn(format!("some forks returned no result: {trouble}"));
         }
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// A list of tests to run before the one that is asked about.
+/// A list of tests to run before the one in question.
 struct Question {
     place: usize,
     name: String,

@@ -9,7 +9,7 @@ use std::time::Instant;
 use flakewise_model::{Outcome, Surroundings};
 use flakewise_runner::{Execution, Forks, RunnerError, Suite, TestKey};
 
-use super::prey::Prey;
+use super::hunted_test::HuntedTest;
 use super::{Hunter, MOST_BESIDE, SURPRISE_SHARE};
 
 /// Runs of a test beside itself.
@@ -22,14 +22,14 @@ impl Hunter<'_, '_> {
         if settings.jobs == 1 || !self.forks || self.doubled >= MOST_BESIDE {
             return None;
         }
-        self.prey.iter().position(Prey::wants_double)
+        self.hunted.iter().position(HuntedTest::wants_double)
     }
 
     /// Runs a test beside itself a few times.
     pub(super) fn double(&mut self, suite: &mut Suite, place: usize) -> Result<(), RunnerError> {
         self.is_solo = false;
         self.doubled += 1;
-        self.prey[place].is_doubled = true;
+        self.hunted[place].is_doubled = true;
         let left = self.context.settings.deadline.saturating_duration_since(Instant::now());
         let limit = Instant::now() + left.div_f64(SURPRISE_SHARE);
         let jobs = self.context.settings.jobs;
@@ -50,7 +50,7 @@ impl Forks for Double<'_, '_, '_> {
             return None;
         }
         self.left -= 1;
-        Some(vec![self.hunter.prey[self.place].key])
+        Some(vec![self.hunter.hunted[self.place].key])
     }
 
     fn ended(&mut self, _: &[TestKey], result: Result<Execution, String>) {

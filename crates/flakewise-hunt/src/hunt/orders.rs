@@ -3,7 +3,7 @@
 //!
 //! As iDFlakies does: what failed in an order is run again in that order up to
 //! it, and in one where it passed. Not once, but until the two differ beyond
-//! doubt or the test is seen to fail by chance. An order that is run again
+//! doubt or the test is seen to fail randomly. An order that is run again
 //! answers for all tests in question at once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -22,13 +22,13 @@ const LEAST_ORDERS: u32 = 10;
 /// But no longer than this part of what is left of the budget: the rest is for
 /// repeating what they show, with nothing beside it.
 const MOST_TIME: f64 = 0.6;
-/// Runs alone of what is to be decided: who fails by chance mostly shows it there.
+/// Runs alone of what is to be decided: most randomly failing tests show it there.
 const ALONE: usize = 10;
-/// Surroundings are tried so often at most.
+/// Each surroundings are run at most this often.
 const MOST_ROUNDS: u32 = 40;
-/// A failure that did not come back in so many has no use for more: what comes
-/// in 3 of 10 would have, with a chance of 99.9 %.
-const VAIN_ROUNDS: u32 = 20;
+/// Rounds after which a failure that did not occur again is given up: what occurs
+/// in 3 of 10 would have shown with a probability of 99.9 %.
+const ROUNDS_WITHOUT_FAILURE: u32 = 20;
 
 /// All tests of a session in an order, and whether they failed there.
 struct Tried {
@@ -65,8 +65,8 @@ impl Hunter<'_, '_> {
             Orders::Count(count) => (count, None),
             Orders::Until(end) => (LEAST_ORDERS, Some(end)),
         };
-        if !self.prey.iter().all(|prey| suite.can_fork(prey.key.session)) {
-            let text = "orders were not tried: tests of this suite cannot be run in forks".to_owned();
+        if !self.hunted.iter().all(|hunted| suite.can_fork(hunted.key.session)) {
+            let text = "shuffled orders were skipped: tests of this suite cannot run in forks".to_owned();
             self.notices.push(Notice { text, warning: true });
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Hunter<'_, '_> {
         let asked = others().count() as u64;
         if self.orders < asked && Instant::now() >= limit {
             let text =
-                format!("{} of {asked} orders fitted in the budget: pass a longer `--budget`", self.orders);
+                format!("{} of {asked} orders fit in the budget; pass a longer `--budget`", self.orders);
             self.notices.push(Notice { text, warning: true });
         }
         self.decide_all(suite, &tried)
@@ -97,8 +97,9 @@ impl Hunter<'_, '_> {
 
     /// An order of all tests, session by session.
     fn arranged(&self, order: Order) -> Vec<Tried> {
-        let keys: Vec<TestKey> = self.prey.iter().filter(|prey| !prey.skipped).map(|prey| prey.key).collect();
-        let module = |key: &TestKey| file_of(&self.prey[self.places[key]].name);
+        let keys: Vec<TestKey> =
+            self.hunted.iter().filter(|hunted| !hunted.skipped).map(|hunted| hunted.key).collect();
+        let module = |key: &TestKey| file_of(&self.hunted[self.places[key]].name);
         let sessions = keys.chunk_by(|left, right| left.session == right.session);
         let arranged = |session| arrange(order, session, module);
         sessions
@@ -106,7 +107,7 @@ impl Hunter<'_, '_> {
             .collect()
     }
 
-    /// Runs orders side by side, and every test alone that has not been.
+    /// Runs orders in parallel, and every test alone that has not been.
     fn try_orders(
         &mut self,
         suite: &mut Suite,
@@ -114,13 +115,13 @@ impl Hunter<'_, '_> {
         limit: Instant,
     ) -> Result<(), RunnerError> {
         let is_known = |tried: &Tried| {
-            let known = |key| self.prey[self.places[key]].solo.suite.runs() > 0;
+            let known = |key| self.hunted[self.places[key]].solo.suite.runs() > 0;
             tried.order == Order::Original && tried.tests.iter().all(known)
         };
         let open = tried.iter().filter(|tried| !is_known(tried));
         let mut tasks: VecDeque<Task> = open.map(|tried| tried.up_to(tried.tests.len())).collect();
-        let alone = self.prey.iter().filter(|prey| !prey.skipped && prey.alone().runs() == 0);
-        tasks.extend(alone.map(|prey| Task { surroundings: Surroundings::Alone, tests: vec![prey.key] }));
+        let alone = self.hunted.iter().filter(|hunted| !hunted.skipped && hunted.alone().runs() == 0);
+        tasks.extend(alone.map(|hunted| Task { surroundings: Surroundings::Alone, tests: vec![hunted.key] }));
         let mut take = |test: TestKey, surroundings: Surroundings, failed: bool| {
             let is_it = |tried: &&mut Tried| {
                 surroundings == Surroundings::After(tried.order) && tried.tests[0].session == test.session
@@ -144,7 +145,7 @@ impl Hunter<'_, '_> {
     fn decide_all(&mut self, suite: &mut Suite, tried: &[Tried]) -> Result<(), RunnerError> {
         self.is_solo = true;
         let deadline = self.context.settings.deadline;
-        let surprising = (0..self.prey.len()).filter(|place| self.prey[*place].is_open());
+        let surprising = (0..self.hunted.len()).filter(|place| self.hunted[*place].is_open());
         let mut suspects: Vec<Suspect> = surprising.filter_map(|place| self.suspect(place, tried)).collect();
         for round in 0..=MOST_ROUNDS {
             if suspects.is_empty() || !self.goes_on() {
@@ -166,7 +167,7 @@ impl Hunter<'_, '_> {
             suspects.retain(|suspect| !self.decide(suspect, round));
         }
         for suspect in suspects {
-            self.prey[suspect.place].told = Some(FoundKind::Undecided);
+            self.hunted[suspect.place].kind_by_orders = Some(FoundKind::Undecided);
         }
         Ok(())
     }
@@ -174,12 +175,12 @@ impl Hunter<'_, '_> {
     /// Where a test failed and where it passed. None if that was in the same
     /// surroundings, so that there is nothing to decide.
     fn suspect(&self, place: usize, tried: &[Tried]) -> Option<Suspect> {
-        let prey = &self.prey[place];
-        let alone = prey.alone();
-        let mut together = prey.solo.suite;
-        together += prey.beside.suite;
+        let hunted = &self.hunted[place];
+        let alone = hunted.alone();
+        let mut together = hunted.solo.suite;
+        together += hunted.beside.suite;
         let in_orders = |failed: bool| {
-            let found = tried.iter().find(|tried| tried.failed.get(&prey.key) == Some(&failed));
+            let found = tried.iter().find(|tried| tried.failed.get(&hunted.key) == Some(&failed));
             found.map(|tried| Surroundings::After(tried.order))
         };
         let original = Surroundings::After(Order::Original);
@@ -193,8 +194,8 @@ impl Hunter<'_, '_> {
         let nothing = Tally::default();
         (fails != passes).then_some(Suspect {
             place,
-            key: prey.key,
-            is_beside: prey.solo.all().failed == 0,
+            key: hunted.key,
+            is_beside: hunted.solo.all().failed == 0,
             fails: (fails, nothing),
             passes: (passes, nothing),
         })
@@ -208,14 +209,14 @@ impl Hunter<'_, '_> {
             // Orders do not matter to one that failed alone: it is repeated alone.
             return true;
         }
-        let is_last = round == MOST_ROUNDS || (round >= VAIN_ROUNDS && fails.failed == 0);
-        let prey = &mut self.prey[suspect.place];
-        let kind = if prey.solo.alone.is_mixed() {
+        let is_last = round == MOST_ROUNDS || (round >= ROUNDS_WITHOUT_FAILURE && fails.failed == 0);
+        let hunted = &mut self.hunted[suspect.place];
+        let kind = if hunted.solo.alone.is_mixed() {
             FoundKind::Alone
         } else if odds >= SURE || (is_last && odds >= LIKELY) {
             // Surroundings that differ are what it depends on; whether it is
             // itself the one that needs something shows alone.
-            let alone = prey.solo.alone;
+            let alone = hunted.solo.alone;
             if suspect.fails.0 == Surroundings::Alone || alone.failed > alone.passed {
                 FoundKind::FailsAlone
             } else {
@@ -227,9 +228,9 @@ impl Hunter<'_, '_> {
             return false;
         };
         // One that never failed with nothing beside it is of another kind,
-        // whatever is told here.
-        prey.told = Some(kind);
-        prey.decision = Some(Decision {
+        // whatever is decided here.
+        hunted.kind_by_orders = Some(kind);
+        hunted.decision = Some(Decision {
             fails: suspect.fails,
             passes: suspect.passes,
             confidence: Probability::clamped(chance(odds)),
@@ -347,14 +348,14 @@ impl Forks for Tasks<'_, '_, '_> {
         match result {
             Ok(execution) => self.record(surroundings, execution),
             Err(trouble) => {
-                let text = format!("an order of the tests ended early: {trouble}");
+                let text = format!("an order of the tests stopped early: {trouble}");
                 if self.hunter.notices.iter().all(|notice| notice.text != text) {
                     self.hunter.notices.push(Notice { text, warning: true });
                 }
             }
         }
         let hunter = &mut *self.hunter;
-        let found = hunter.prey.iter().filter(|prey| prey.is_found()).count() as u64;
+        let found = hunter.hunted.iter().filter(|hunted| hunted.is_found()).count() as u64;
         (hunter.context.progress)(HuntProgress::Orders { executions: hunter.executions, found });
     }
 

@@ -76,11 +76,7 @@ fn long_tags_lose_their_ends_only() {
         ["<testcase name='", "<x/>", "'/>"],
         3,
         false,
-        &[
-            "the value of `…` seems to lack its closing quote",
-            "an attribute of more than 65536 bytes",
-            "unescaped `<`",
-        ],
+        &["the value of `…` has no closing quote", "an attribute of more than 65536 bytes", "unescaped `<`"],
     );
 }
 

@@ -154,8 +154,8 @@ fn quotes_that_are_missing_do_not_hide_the_loss() {
          passed    1 junit-xml:::a>\\u{a}<testcase name=
          passed    1 junit-xml:::c
          suboptimal at line 1: unescaped `<`
-         invalid at line 1: the value of `name` seems to lack its closing quote
-         invalid at line 1: `<testcase …>` is not a proper tag",
+         invalid at line 1: the value of `name` has no closing quote
+         invalid at line 1: `<testcase …>` is not a valid tag",
     );
     check(
         "<testsuite><testcase name='a' time=\"1/>\n<testcase name='b'/></testsuite>",
@@ -168,8 +168,8 @@ fn quotes_that_are_missing_do_not_hide_the_loss() {
         "unknown, incomplete, no tests declared
          passed    1 1s junit-xml:::a
          passed    1 junit-xml:::(unnamed)
-         invalid at line 1: `<testcase …>` is not a proper tag
-         invalid at line 1: `<testcase …>` is not a proper tag
+         invalid at line 1: `<testcase …>` is not a valid tag
+         invalid at line 1: `<testcase …>` is not a valid tag
          suboptimal at line 1: test case without a name",
     );
 }
@@ -222,7 +222,7 @@ fn odd_times_are_left_out() {
          passed    1 junit-xml:::c
          passed    1 junit-xml:::d
          passed    1 junit-xml:::e
-         suboptimal at line 1: time stamp `long ago` has an unknown form
+         suboptimal at line 1: timestamp `long ago` has an unknown format
          suboptimal at line 1: time `soon` is not a number
          suboptimal at line 2: time `-1` is out of range",
     );
@@ -310,7 +310,9 @@ fn a_source_that_fails_gives_what_it_gave() {
     let (report, issues) = read(source, &run(), &Limits::default());
     assert_eq!(report.attempts.len(), 1);
     assert!(!report.complete);
-    assert!(issues.iter().any(|issue| issue.to_string().ends_with("failed to read on: the disk is gone")));
+    assert!(
+        issues.iter().any(|issue| issue.to_string().ends_with("failed to read further: the disk is gone"))
+    );
 }
 
 #[test]

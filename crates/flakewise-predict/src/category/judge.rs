@@ -86,11 +86,11 @@ impl CategoryJudge {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Damage> {
-        const APART: Damage = "trees do not fit together";
+        const APART: Damage = "trees are inconsistent";
         let kinds = Category::ALL.len();
         let accuracy = reader.double()?;
         if !(0.0..=1.0).contains(&accuracy) {
-            return Err("a share is none");
+            return Err("a share is not from 0 to 1");
         }
         let forest = Forest::from_trees(width(), read_trees(reader, kinds)?).ok_or(APART)?;
         let base: Vec<f32> = (0..reader.count(4)?).map(|_| reader.finite()).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! A model that tells kinds of flakiness apart, learnt from labelled tests.
+//! A model that tells kinds of flakiness apart, learned from labelled tests.
 
 use std::collections::HashMap;
 

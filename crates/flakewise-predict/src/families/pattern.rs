@@ -5,7 +5,7 @@
 //! `+` is something: after a letter it begins a new part of the name, as in
 //! `onClick` for `on+`. A small letter after one of these stands for both, so
 //! `*timeout*` is in `readTimeoutMillis` too. `<text>`, `<number>`, `<word>`,
-//! `<Type>` and `<name>` are kinds of words, the last two told apart by their
+//! `<Type>` and `<name>` are kinds of words, the last two distinguished by their
 //! first letter. `!a` is any word but that. `..;` and `..}` are some words without that one among them.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub(super) struct Matcher {
     parts: Vec<Vec<Part>>,
 }
 
-/// A part of a word, and what is asked of a word that has it.
+/// A part of a word, and what a word that has it must satisfy.
 struct Part {
     text: String,
     wildcard: Wildcard,
@@ -143,7 +143,7 @@ impl Matcher {
     }
 }
 
-/// How many beginnings are told apart.
+/// How many beginnings are distinguished.
 const BUCKETS: usize = 1 << 12;
 
 /// Beginnings that share a bucket are rare, and parts are compared anyway.

@@ -1,4 +1,4 @@
-//! The families. Most are told by words that Java's tests use, because the
+//! The families. Most are recognised by words that Java's tests use, because the
 //! labelled tests are Java's; the spellings of Python, Go, JavaScript and Rust
 //! stand behind them.
 

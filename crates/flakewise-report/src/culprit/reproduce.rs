@@ -33,7 +33,7 @@ fn write_report(out: &mut String, report: &ReproduceReport) -> std::fmt::Result 
             writeln!(out, "{INDENT}{} {}", styled(HINT, "95 % sure:"), looped(search, way, repeats))?;
         }
         if matches!(search.answer, CulpritAnswer::Brittle(_)) {
-            writeln!(out, "{INDENT}it passes after other tests: `flakewise culprit` says after which")?;
+            writeln!(out, "{INDENT}it passes after other tests; find them with `flakewise culprit`")?;
         }
     } else {
         writeln!(out, "{}  {name}", styled(WARNING, "NOT REPRODUCED"))?;
@@ -50,7 +50,7 @@ fn write_report(out: &mut String, report: &ReproduceReport) -> std::fmt::Result 
         writeln!(out, "{INDENT}{}{orders}{seeds}", alone(search.alone))?;
         writeln!(
             out,
-            "{INDENT}it may need another machine, load, time or network: `flakewise show` has when it failed"
+            "{INDENT}it may depend on the machine, load, time or network; `flakewise show` lists when it failed"
         )?;
     }
     writeln!(out)?;

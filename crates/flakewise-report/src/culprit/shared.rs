@@ -61,7 +61,9 @@ fn left(state: &SharedState) -> String {
     match change.kind {
         _ if after == "unset" => format!("leaves `{name}` unset (was {before})"),
         StateKind::Variable => format!("leaves `{name}` set to {after} (was {before})"),
-        StateKind::Global | StateKind::Class if before == after => format!("leaves `{name}` changed inside"),
+        StateKind::Global | StateKind::Class if before == after => {
+            format!("leaves `{name}` with changed contents")
+        }
         StateKind::Global | StateKind::Class => format!("leaves `{name}` as {after} (was {before})"),
         StateKind::Patch => format!("leaves `{name}` replaced by {after} (was {before})"),
         StateKind::Cache => format!("leaves results in the cache of `{name}`"),
@@ -122,7 +124,7 @@ fn means(state: &SharedState) -> Means {
         }
         StateKind::Patch => Means {
             undoes: format!(
-                "`monkeypatch.setattr(\"{dotted}\", …)`, or `mock.patch` as a context manager: both put it back"
+                "`monkeypatch.setattr(\"{dotted}\", …)`, or `mock.patch` as a context manager; both restore it"
             ),
             does: format!("`monkeypatch.setattr(\"{dotted}\", …)`"),
         },
@@ -140,14 +142,14 @@ fn means(state: &SharedState) -> Means {
             undoes: format!("`monkeypatch.setitem(sys.modules, \"{subject}\", …)` or `monkeypatch.delitem`, which pytest undoes after the test"),
             does: format!("`monkeypatch.setitem(sys.modules, \"{subject}\", …)`"),
         },
-        StateKind::Locale => fixture("call `locale.setlocale(…)`", "calls `locale.setlocale` with what it was"),
+        StateKind::Locale => fixture("call `locale.setlocale(…)`", "restores it with `locale.setlocale`"),
         StateKind::Zone => fixture(
             "`monkeypatch.setenv(\"TZ\", …)` and `time.tzset()`",
-            "sets `TZ` back and calls `time.tzset()` after it",
+            "restores `TZ` and calls `time.tzset()` after it",
         ),
-        StateKind::Signal => fixture("call `signal.signal(…)`", "calls `signal.signal` with the handler there was"),
+        StateKind::Signal => fixture("call `signal.signal(…)`", "restores the handler with `signal.signal`"),
         StateKind::Timer => fixture("set the alarm", "calls `signal.alarm(0)` after it"),
-        StateKind::Mask => fixture("call `os.umask(…)`", "calls `os.umask` with what it was"),
+        StateKind::Mask => fixture("call `os.umask(…)`", "restores it with `os.umask`"),
         StateKind::Open => Means {
             undoes: "`with open(…)`, or a fixture with `yield` that closes it".to_owned(),
             does: "open it".to_owned(),
@@ -158,14 +160,14 @@ fn means(state: &SharedState) -> Means {
             does: "write what it needs below `tmp_path`".to_owned(),
         },
         StateKind::Logging if change.key.rsplit('.').next() == Some("level") => both("`caplog.set_level(…)`".to_owned()),
-        StateKind::Logging | StateKind::Interpreter => fixture("set it", "puts it back"),
+        StateKind::Logging | StateKind::Interpreter => fixture("set it", "restores it"),
         StateKind::Warnings => both("`with warnings.catch_warnings():`".to_owned()).plainly(),
         StateKind::Random => Means {
-            undoes: "`random.Random(seed)` of its own, or a fixture with `yield` that calls `random.setstate` with what it was".to_owned(),
+            undoes: "`random.Random(seed)` of its own, or a fixture with `yield` that restores the state with `random.setstate`".to_owned(),
             does: "`random.seed(…)`".to_owned(),
         },
         StateKind::Decimal => both("`with decimal.localcontext():`".to_owned()).plainly(),
-        StateKind::Context => fixture("set it", "calls `reset` with what `set` gave"),
+        StateKind::Context => fixture("set it", "calls `reset` with the token from `set`"),
         StateKind::Loop => fixture("make a loop and set it", "sets a new event loop, or `asyncio.Runner()`"),
     }
 }

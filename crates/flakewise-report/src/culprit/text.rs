@@ -9,11 +9,11 @@ use crate::run::name_of;
 use crate::style::{BOLD, GOOD, HINT, WARNING, notice_line, styled};
 use crate::words::{count, duration, number, plural, sureness};
 
-/// Culprits told in full; what follows has a line each.
+/// Culprits printed in full; what follows has a line each.
 const FULL: usize = 3;
 /// Culprits listed at all.
 const LISTED: usize = 50;
-/// Things they share that are told.
+/// Shared things that are listed.
 const SHARED: usize = 5;
 const INDENT: &str = "       ";
 
@@ -89,14 +89,14 @@ fn write_report(out: &mut String, report: &CulpritReport) -> std::fmt::Result {
         writeln!(out, "{}", notice_line(notice))?;
     }
     if !culprits.is_empty() && !report.exhaustive {
-        writeln!(out, "{} `--all` tries every other test, and looks for cleaners", styled(HINT, "hint:"))?;
+        writeln!(out, "{} pass `--all` to find all culprits and cleaners", styled(HINT, "hint:"))?;
     }
     writeln!(out, "{} in {}", plural(report.forks, "fork", "forks"), duration(report.duration))?;
     write_spent(out, report)
 }
 
 fn ended_so(orders: u32) -> String {
-    format!("ended so in {} of all tests", plural(u64::from(orders), "order", "orders"))
+    format!("had the same outcome in {} of all tests", plural(u64::from(orders), "order", "orders"))
 }
 
 /// That there was no time for more, and how to continue.
@@ -104,8 +104,7 @@ pub(super) fn write_spent(out: &mut String, report: &CulpritReport) -> std::fmt:
     let Some(budget) = report.spent else { return Ok(()) };
     writeln!(
         out,
-        "stopped: the budget of {} is exhausted; the same command continues from here, a longer `--budget` \
-         gets further at once",
+        "stopped: budget of {} exhausted; run the same command to continue, or pass a longer `--budget`",
         duration(budget)
     )
 }
@@ -154,13 +153,17 @@ fn write_shared(out: &mut String, report: &CulpritReport, culprit: &Culprit) -> 
         if matches!(report.answer, CulpritAnswer::Victim(_)) { "passes" } else { "fails as it does alone" };
     match &culprit.shared[..] {
         [] if report.spent.is_some() => {
-            return writeln!(out, "{INDENT}{} there was no time to see what they share", label("why"));
+            return writeln!(
+                out,
+                "{INDENT}{} budget exhausted before the shared state was found",
+                label("why")
+            );
         }
-        [] => return writeln!(out, "{INDENT}{} what they share could not be seen", label("why")),
+        [] => return writeln!(out, "{INDENT}{} the shared state could not be determined", label("why")),
         [state, ..] if !state.is_proved => {
             writeln!(
                 out,
-                "{INDENT}{} likely, not proved: undoing it is not possible or not enough",
+                "{INDENT}{} likely, not proved: it cannot be undone, or undoing it is not enough",
                 label("proof")
             )?;
         }
@@ -178,12 +181,12 @@ pub(super) fn reproduce(report: &CulpritReport, culprit: &Culprit) -> String {
     plain(report, &culprit.tests)
 }
 
-/// A plain command that runs some tests and then the one that was asked about.
+/// A plain command that runs some tests and then the one in question.
 pub(super) fn plain(report: &CulpritReport, before: &[NamedTest]) -> String {
     Foreign::new(&report.plain.line(names(report, before))).line()
 }
 
-/// What the runner takes for some tests and the one that was asked about.
+/// What the runner takes for some tests and the one in question.
 pub(super) fn names<'a>(report: &'a CulpritReport, before: &'a [NamedTest]) -> impl Iterator<Item = &'a str> {
     before.iter().chain([&report.test]).map(|test| test.argument.as_str())
 }

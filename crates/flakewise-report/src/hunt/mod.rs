@@ -1,5 +1,6 @@
 //! What a hunt found.
 
+mod findings;
 mod json;
 mod text;
 

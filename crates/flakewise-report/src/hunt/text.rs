@@ -11,7 +11,7 @@ use crate::run::name_of;
 use crate::style::{BOLD, DIM, GOOD, HINT, WARNING, notice_line, styled};
 use crate::words::{count, duration, failure_line, number, plural, sureness, test_name, times};
 
-/// Tests told in full; what follows has a line each.
+/// Tests printed in full; what follows has a line each.
 const FULL: usize = 30;
 /// Names in a list.
 const NAMES: usize = 5;
@@ -38,7 +38,7 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
     let style = if report.found.is_empty() { GOOD } else { BOLD };
     let runs = plural(report.executions, "run", "runs");
     let took = duration(report.duration);
-    let jobs = if report.jobs > 1 { format!(", {} side by side", report.jobs) } else { String::new() };
+    let jobs = if report.jobs > 1 { format!(", {} in parallel", report.jobs) } else { String::new() };
     writeln!(out, "{} in {runs} of {} ({took}{jobs})", styled(style, found), count(report.tests, "test"))?;
     if !report.only_beside.is_empty() {
         let is_known = |found: &&FoundTest| found.kind == FoundKind::Beside;
@@ -54,13 +54,13 @@ fn write_hunt(out: &mut String, report: &HuntReport) -> std::fmt::Result {
         }
     }
     if report.orders > 0 {
-        writeln!(out, "{} of all tests tried", plural(report.orders, "other order", "other orders"))?;
+        writeln!(out, "{} of all tests", plural(report.orders, "further order", "further orders"))?;
     }
     if let Some(shard) = report.shard {
-        writeln!(out, "part {} of {} of the tests", shard.number, shard.of)?;
+        writeln!(out, "shard {} of {}", shard.number, shard.of)?;
     }
     if report.known > 0 {
-        writeln!(out, "{} of this code were known before", plural(report.known, "run", "runs"))?;
+        writeln!(out, "{} of this code from earlier hunts", plural(report.known, "run", "runs"))?;
     }
     for (place, found) in report.found.iter().chain(&report.only_beside).enumerate() {
         if place < FULL {
@@ -105,12 +105,17 @@ fn write_found(out: &mut String, report: &HuntReport, found: &FoundTest) -> std:
     }
     writeln!(out, "{INDENT}{}", how(found))?;
     if matches!(found.kind, FoundKind::FailsAlone | FoundKind::PassesAlone) {
-        let command: Vec<String> =
-            report.command.iter().map(|word| shell_word(&Foreign::new(word).line())).collect();
-        let name = shell_word(&Foreign::new(&found.name).line());
-        writeln!(out, "{INDENT}{} flakewise culprit {name} -- {}", styled(HINT, "next:"), command.join(" "))?;
+        writeln!(out, "{INDENT}{} {}", styled(HINT, "next:"), culprit_command(report, found))?;
     }
     Ok(())
+}
+
+/// The command that finds which test interferes.
+pub(super) fn culprit_command(report: &HuntReport, found: &FoundTest) -> String {
+    let command: Vec<String> =
+        report.command.iter().map(|word| shell_word(&Foreign::new(word).line())).collect();
+    let name = shell_word(&Foreign::new(&found.name).line());
+    format!("flakewise culprit {name} -- {}", command.join(" "))
 }
 
 /// `FLAKY  tests/test_cart.py::test_total  7f3a91c2`.
@@ -124,7 +129,8 @@ fn title(found: &FoundTest) -> String {
     format!("{label}  {}  {}", styled(BOLD, name_of(&found.name)), styled(DIM, &found.id))
 }
 
-fn how(found: &FoundTest) -> String {
+/// How it showed, in one line.
+pub(super) fn how(found: &FoundTest) -> String {
     let runs = found.alone.attempts;
     let failures = found.alone.failures;
     if let FoundKind::Beside | FoundKind::Unconfirmed = found.kind {
@@ -135,7 +141,8 @@ fn how(found: &FoundTest) -> String {
     }
     match found.kind {
         FoundKind::Undecided => {
-            "passed and failed in different orders of the tests; there was no time to tell why".to_owned()
+            "passed and failed in different orders of the tests; budget exhausted before the cause was found"
+                .to_owned()
         }
         FoundKind::Alone | FoundKind::Together if runs == 0 => {
             "passed and failed in earlier runs of this code".to_owned()
@@ -172,11 +179,11 @@ fn only_beside(found: &FoundTest) -> String {
     if found.kind == FoundKind::Beside {
         format!("only beside other tests: shares a port, file or service ({failed}, {passed})")
     } else {
-        format!("{failed}, {passed}: too few to tell whether it needs them")
+        format!("{failed}, {passed}: too few runs to decide whether it needs them")
     }
 }
 
-/// What other orders of the tests have told.
+/// What other orders of the tests have shown.
 fn decided(kind: FoundKind, decision: &Decision) -> String {
     let seen = |(place, tally): &(Surroundings, Tally)| {
         let how = match (tally.failed, tally.passed) {
@@ -191,7 +198,7 @@ fn decided(kind: FoundKind, decision: &Decision) -> String {
     match kind {
         FoundKind::FailsAlone => format!("{seen}: it needs what another test leaves behind ({sure})"),
         FoundKind::PassesAlone => format!("{seen}: another test interferes with it ({sure})"),
-        _ => format!("{seen}: by chance, whatever the order"),
+        _ => format!("{seen}: randomly, regardless of the order"),
     }
 }
 
@@ -227,8 +234,7 @@ fn write_cleared(out: &mut String, report: &HuntReport) -> std::fmt::Result {
         let rate = percent(highest_rate(median));
         writeln!(
             out,
-            "; half of them ran {} or more, which rules out that they fail in {rate} of runs or more \
-             (95 % sure)",
+            "; half of them ran {} or more, which excludes failures in {rate} of runs or more (95 % sure)",
             times(median)
         )
     } else {
@@ -256,8 +262,8 @@ fn hidden_words(hidden: Hidden) -> String {
 fn end(report: &HuntReport) -> String {
     let why = match report.end {
         HuntEnd::Budget => "budget exhausted",
-        HuntEnd::Confidence => "every test reached the confidence you asked for",
-        HuntEnd::Hidden => "few enough flaky tests are expected to be hidden",
+        HuntEnd::Confidence => "every test reached the requested confidence",
+        HuntEnd::Hidden => "expected number of hidden flaky tests is below `--hidden`",
         HuntEnd::Exhausted => "nothing is left to run",
         HuntEnd::Interrupted { .. } => "interrupted",
     };
@@ -368,15 +374,15 @@ mod tests {
             always_fail: vec![TestId::builder("pytest", "tests/test_cart.py").finish("test_broken", None)],
             shard: Some(Shard { number: 2, of: 4 }),
             known: 900,
-            notices: vec![Notice { text: "something was in the way".to_owned(), warning: true }],
+            notices: vec![Notice { text: "something is wrong".to_owned(), warning: true }],
             ..report()
         };
         insta::assert_snapshot!(shown(&report), @"
-        4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 in parallel)
         1 test fails only beside other tests
         1 test failed beside other tests, which is not confirmed
-        part 2 of 4 of the tests
-        900 runs of this code were known before
+        shard 2 of 4
+        900 runs of this code from earlier hunts
 
         FLAKY  tests/test_cart.py::test_chance  ff37b627
                AssertionError: assert 3 == 4 (tests/test_cart.py:12)
@@ -401,13 +407,13 @@ mod tests {
                only beside other tests: shares a port, file or service (failed 3 of 61 runs beside others, passed all 59 runs with nothing beside it)
 
         UNCONFIRMED  tests/test_cart.py::test_late  680e6d24
-               failed 1 of 1 run beside others, passed all 31 runs with nothing beside it: too few to tell whether it needs them
+               failed 1 of 1 run beside others, passed all 31 runs with nothing beside it: too few runs to decide whether it needs them
 
         broken: 1 test never passed
                - tests/test_cart.py::test_broken
-        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
+        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which excludes failures in 3.0 % of runs or more (95 % sure)
         hidden: probably 0 to 3 more tests that fail in 1 % of runs or more, 0.8 expected (90 % sure)
-        warning: something was in the way
+        warning: something is wrong
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
     }
@@ -451,8 +457,8 @@ mod tests {
             ..report()
         };
         insta::assert_snapshot!(shown(&report), @"
-        4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
-        10 other orders of all tests tried
+        4 flaky tests found in 12,345 runs of 120 tests (1m 02s, 2 in parallel)
+        10 further orders of all tests
 
         FLAKY  tests/test_cart.py::test_victim  33913e64
                failed all 5 times in shuffled order 12, passed all 5 times in the suite's own order: another test interferes with it (99.6 % sure)
@@ -463,12 +469,12 @@ mod tests {
                next: flakewise culprit tests/test_cart.py::test_brittle -- pytest
 
         FLAKY  tests/test_cart.py::test_chance  ff37b627
-               passed all 3 times in reverse order, failed 1 of 3 times in the suite's own order: by chance, whatever the order
+               passed all 3 times in reverse order, failed 1 of 3 times in the suite's own order: randomly, regardless of the order
 
         FLAKY  tests/test_cart.py::test_open  ab49f542
-               passed and failed in different orders of the tests; there was no time to tell why
+               passed and failed in different orders of the tests; budget exhausted before the cause was found
 
-        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
+        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which excludes failures in 3.0 % of runs or more (95 % sure)
         hidden: probably 0 to 3 more tests that fail in 1 % of runs or more, 0.8 expected (90 % sure)
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
@@ -477,9 +483,9 @@ mod tests {
     #[test]
     fn nothing_found_is_told_with_what_it_is_worth() {
         insta::assert_snapshot!(shown(&report()), @"
-        no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 in parallel)
 
-        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which rules out that they fail in 3.0 % of runs or more (95 % sure)
+        cleared: 119 tests behaved consistently in 12,000 runs; half of them ran 100 times or more, which excludes failures in 3.0 % of runs or more (95 % sure)
         hidden: probably 0 to 3 more tests that fail in 1 % of runs or more, 0.8 expected (90 % sure)
         stopped: budget exhausted; the next hunt on this commit continues from here
         ");
@@ -493,7 +499,7 @@ mod tests {
             ..report()
         };
         insta::assert_snapshot!(shown(&report), @"
-        no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 side by side)
+        no flaky test found in 12,345 runs of 120 tests (1m 02s, 2 in parallel)
 
         cleared: 2,434 tests behaved consistently in 2,434 runs; half of them ran once at most, too few to clear a single test
         hidden: probably no further test that fails in 1 % of runs or more, 0.0 expected (90 % sure)

@@ -7,7 +7,7 @@ use flakewise_predict::{Familiarity, ModelCard};
 use super::words;
 use crate::style::{BOLD, styled};
 
-/// The card of a model: what it learnt from, and what to expect of it at the
+/// The card of a model: what it learned from, and what to expect of it at the
 /// thresholds for machines and for people.
 pub fn card_text(card: &ModelCard) -> String {
     let mut out = format!(
@@ -29,7 +29,7 @@ pub fn card_text(card: &ModelCard) -> String {
             continue;
         }
         if !any {
-            let _ = writeln!(out, "what to expect, measured on tests that were held out:");
+            let _ = writeln!(out, "accuracy, measured on held-out tests:");
             any = true;
         }
         let _ = writeln!(out, "  tests {}", words::familiarity(familiarity));
@@ -38,7 +38,7 @@ pub fn card_text(card: &ModelCard) -> String {
         }
     }
     if !any {
-        out.push_str("what to expect of it was not measured: there is too little to hold anything out\n");
+        out.push_str("accuracy was not measured: there are too few tests to hold any out\n");
     }
     out
 }

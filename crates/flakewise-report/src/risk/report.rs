@@ -1,7 +1,9 @@
 //! The values that are rendered.
 
-use flakewise_model::{FindingId, FindingKind, Probability, TestId};
+use flakewise_model::{FindingId, Probability, TestId};
 use flakewise_predict::{CategoryGuess, Expectation, Familiarity, ModelCard, Reason};
+
+use crate::finding::Kind;
 
 /// What a model says of the tests that were looked at.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ pub enum ModelOrigin {
 pub struct RiskScope {
     /// Files that hold tests.
     pub files: u64,
-    /// Tests in them that were asked about.
+    /// Tests in them that were examined.
     pub tests: u64,
     /// The base and how it was found, if only changed tests were asked about.
     pub base: Option<(String, String)>,
@@ -108,9 +110,9 @@ impl Risk {
         FindingId::of(&self.test)
     }
 
-    /// The stable name of the rule it falls under.
-    pub(super) fn rule(&self) -> &'static str {
-        self.category.map_or(FindingKind::FlakyRisk.name(), |guess| guess.category.name())
+    /// The likely kind of flakiness.
+    pub(super) fn kind(&self) -> Kind {
+        self.category.map_or(Kind::FlakyRisk, |guess| guess.category.into())
     }
 }
 

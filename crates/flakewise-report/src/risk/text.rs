@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anstyle::Style;
 use flakewise_model::Foreign;
 
 use super::report::{ModelOrigin, Risk, RiskReport};
@@ -22,31 +23,37 @@ pub fn risk_text(report: &RiskReport) -> String {
     out
 }
 
+/// How many tests are named, in a few words.
+pub(super) fn headline(report: &RiskReport) -> (Style, String) {
+    let named = report.risks.len() as u64;
+    match named {
+        0 if report.scope.tests == 0 && report.scope.base.is_some() => {
+            (Style::new(), "no changed test found".to_owned())
+        }
+        0 if report.scope.tests == 0 => (Style::new(), "no test found".to_owned()),
+        0 if report.thresholds.iter().any(|(_, threshold)| is_precise(*threshold)) => {
+            (GOOD, "no test is likely flaky".to_owned())
+        }
+        0 => (BOLD, "no test can be called flaky with confidence".to_owned()),
+        _ if is_all(report) => (BOLD, format!("all {}", count(named, "test"))),
+        _ => (BOLD, plural(named, "test is likely flaky", "tests are likely flaky")),
+    }
+}
+
 fn write_report(out: &mut String, report: &RiskReport) -> std::fmt::Result {
     let scope = words::scope(&report.scope);
+    let (style, headline) = headline(report);
+    writeln!(out, "{}: {scope}", styled(style, headline))?;
     if report.scope.tests == 0 {
-        let none = if report.scope.base.is_some() { "no changed test found" } else { "no test found" };
-        return writeln!(out, "{none}: {scope}");
+        return Ok(());
     }
-    let named = report.risks.len() as u64;
-    if named == 0 {
-        let none = if report.thresholds.iter().any(|(_, threshold)| is_precise(*threshold)) {
-            styled(GOOD, "no test is named")
-        } else {
-            styled(BOLD, "no test can be named with confidence")
-        };
-        writeln!(out, "{none}: {scope}")?;
-    } else {
-        let likely = plural(named, "test is likely flaky", "tests are likely flaky");
-        let likely = if is_all(report) { format!("all {}", count(named, "test")) } else { likely };
-        writeln!(out, "{}: {scope}", styled(BOLD, likely))?;
-    }
+    let named = report.risks.len();
     writeln!(out, "by {}, trained on {}", words::origin(&report.origin), words::training(&report.card))?;
     for line in notes(report) {
         writeln!(out, "{line}")?;
     }
     if named == 0 && !report.most_likely.is_empty() {
-        writeln!(out, "\nmost likely, for what it is worth:")?;
+        writeln!(out, "\nhighest-risk tests (low confidence):")?;
     }
     let shown = if named == 0 { &report.most_likely } else { &report.risks };
     for risk in shown.iter().take(BLOCKS) {
@@ -80,7 +87,7 @@ fn write_risk(out: &mut String, risk: &Risk) -> std::fmt::Result {
     if more > 0 {
         writeln!(out, "{INDENT}- and {}", plural(more, "weaker reason", "weaker reasons"))?;
     }
-    let advice = words::advice(risk.category.map(|guess| guess.category));
+    let advice = risk.kind().advice();
     writeln!(out, "{INDENT}{} {advice}", styled(HINT, "next:"))
 }
 
@@ -113,20 +120,23 @@ fn write_end(out: &mut String, report: &RiskReport) -> std::fmt::Result {
     }
     if report.scope.unclear > 0 {
         let files = plural(report.scope.unclear, "file", "files");
-        writeln!(out, "{files} could not be fully understood, so tests may be missing")?;
+        writeln!(out, "{files} could not be fully parsed, so tests may be missing")?;
     }
     writeln!(out, "{} {}", styled(HINT, "hint:"), hint(report, shown))
 }
 
 fn hint(report: &RiskReport, shown: &[Risk]) -> String {
     if report.origin == ModelOrigin::Pretrained {
-        return "once `flakewise run` or `flakewise ingest` has filled the history, `flakewise train` learns \
-                from this project's own tests"
+        return "once `flakewise run` or `flakewise ingest` has filled the history, train a model on this project \
+                with `flakewise train`"
             .to_owned();
     }
     match shown.first() {
-        Some(risk) => format!("see what is known of a test with `flakewise show {}`", risk.id()),
-        None => format!("train again as the history grows; {} were learnt from", number(report.card.tests)),
+        Some(risk) => format!("see the history of a test with `flakewise show {}`", risk.id()),
+        None => format!(
+            "train again as the history grows; this model was trained on {} tests",
+            number(report.card.tests)
+        ),
     }
 }
 

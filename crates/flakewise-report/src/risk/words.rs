@@ -7,12 +7,12 @@ use super::report::{ModelOrigin, RiskReason, RiskReport, RiskScope, Threshold};
 use crate::lines::line_numbers;
 use crate::words::{count, number, plural, short_commit};
 
-/// Shared lines that are told one by one.
+/// Shared lines that are listed one by one.
 const LINES: usize = 6;
 /// Characters of a name or a word that is not ours.
 const NAME: usize = 120;
 
-/// A number between nought and one as people read it.
+/// A number from 0 to 1 as a percentage.
 pub(super) fn percent(value: f64) -> String {
     Probability::clamped(value).to_string()
 }
@@ -27,10 +27,10 @@ pub(super) fn reason(reason: &RiskReason) -> String {
         }
         RiskReason::Uses { text, line, .. } => format!("line {line}: {}", name(text)),
         RiskReason::Word { text, line: Some(line), .. } => {
-            format!("line {line}: `{}` is a word of flaky tests", name(text))
+            format!("line {line}: `{}` is common in flaky tests", name(text))
         }
         RiskReason::Word { text, line: None, .. } => {
-            format!("around it, `{}` is a word of flaky tests", name(text))
+            format!("around it, `{}` is common in flaky tests", name(text))
         }
         RiskReason::Path { steps, lines, .. } => format!("{}: {}", line_numbers(lines, LINES), path(steps)),
         RiskReason::Around { text, calls: 0, .. } => {
@@ -73,32 +73,20 @@ pub(super) fn name(text: &str) -> String {
 /// What a kind of flakiness is.
 pub(super) fn category(category: Category) -> &'static str {
     match category {
-        Category::AsyncWait => "it does not wait properly for something that happens by itself",
-        Category::Concurrency => "its threads can meet in more than one way",
+        Category::AsyncWait => "it does not wait properly for something asynchronous",
+        Category::Concurrency => "its threads can interleave in more than one way",
         Category::Time => "it depends on the clock or the calendar",
         Category::UnorderedCollection => "it depends on the order of a collection that has none",
         Category::OrderDependent => "it depends on what other tests left behind",
     }
 }
 
-/// What to do about a kind of flakiness.
-pub(super) fn advice(category: Option<Category>) -> &'static str {
-    match category {
-        Some(Category::AsyncWait) => "wait for the condition itself, with a limit, rather than for a time",
-        Some(Category::Concurrency) => "join or await what it starts before it asserts",
-        Some(Category::Time) => "hand the clock in, and let the test set it",
-        Some(Category::UnorderedCollection) => "compare as sets, or sort before comparing",
-        Some(Category::OrderDependent) => "set up and clear all state that is shared with other tests",
-        None => "run it many times before it is merged",
-    }
-}
-
 /// How much a model knows of a test's surroundings.
 pub(super) fn familiarity(familiarity: Familiarity) -> &'static str {
     match familiarity {
-        Familiarity::NewProject => "of projects it never saw",
-        Familiarity::KnownProject => "in classes and files it never saw",
-        Familiarity::KnownClass => "in classes and files it knows",
+        Familiarity::NewProject => "of projects it was not trained on",
+        Familiarity::KnownProject => "in classes and files it was not trained on",
+        Familiarity::KnownClass => "in classes and files it was trained on",
     }
 }
 
@@ -120,7 +108,7 @@ pub(super) fn origin(origin: &ModelOrigin) -> String {
     }
 }
 
-/// What a model learnt from.
+/// What a model learned from.
 pub(super) fn training(card: &ModelCard) -> String {
     let projects =
         if card.projects > 1 { format!(" of {}", count(card.projects, "project")) } else { String::new() };
@@ -142,7 +130,7 @@ pub(super) fn scope(scope: &RiskScope) -> String {
 /// How good a model was measured to be at a threshold.
 pub(super) fn expectation(expectation: &Expectation) -> String {
     format!(
-        "of those named from {:.2}, {} were flaky; {} of the flaky were named",
+        "at a threshold of {:.2}, {} precision and {} recall",
         expectation.threshold,
         percent(expectation.precision),
         percent(expectation.recall),
@@ -158,12 +146,14 @@ pub(super) fn honesty(report: &RiskReport) -> Option<String> {
     let measured = measured.filter(|expectation| expectation.familiarity == Familiarity::NewProject);
     Some(match measured.max_by(|left, right| left.precision.total_cmp(&right.precision)) {
         Some(measured) => format!(
-            "the pretrained model never saw this project; at its best on such projects, {}",
+            "the pretrained model was not trained on this project; its best result on such projects: {}",
             expectation(measured)
         ),
-        None => "the pretrained model never saw this project, and how good it is on such projects was not \
-                 measured"
-            .to_owned(),
+        None => {
+            "the pretrained model was not trained on this project, and its accuracy on such projects was \
+                 not measured"
+                .to_owned()
+        }
     })
 }
 
@@ -181,19 +171,16 @@ pub(super) fn threshold(familiarity_of: Familiarity, threshold: Threshold) -> Op
     let place = familiarity(familiarity_of);
     match threshold {
         Threshold::Given(_) | Threshold::All => None,
-        Threshold::Usual(value) => Some(format!("tests are named from a risk of {}", percent(value))),
+        Threshold::Usual(value) => Some(format!("tests are listed from a risk of {}", percent(value))),
         Threshold::Measured(measured) => Some(format!(
-            "tests {place} are named from a risk of {}: {} of such were flaky when it was measured",
+            "tests {place} are listed from a risk of {}, which had {} precision",
             percent(measured.threshold),
             percent(measured.precision),
         )),
         Threshold::Imprecise(Some(best)) => Some(format!(
-            "for tests {place} no threshold was measured to be right 95 times of 100; at best {} of those \
-             named were flaky",
+            "for tests {place}, no threshold reached 95 % precision; the best had {}",
             percent(best.precision),
         )),
-        Threshold::Imprecise(None) => {
-            Some(format!("for tests {place} no threshold was measured to be right 95 times of 100"))
-        }
+        Threshold::Imprecise(None) => Some(format!("for tests {place}, no threshold reached 95 % precision")),
     }
 }

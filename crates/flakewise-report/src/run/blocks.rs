@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use flakewise_model::{Blame, FailureVerdict, OpenQuestion, Proof, RunReport, TestFailure};
+use flakewise_model::{Blame, FailureVerdict, OpenQuestion, Proof, Refusal, RunReport, TestFailure};
 
 use super::words;
 use crate::words::failure_line;
@@ -42,12 +42,20 @@ impl<'a> Block<'a> {
             (Proof::SharedFailure { .. }, Some(named)) => words::reason(named),
             _ => words::reason(proof),
         });
-        proofs.chain(words::attempts(&speaker.attempts, separator)).collect()
+        proofs
+            .chain(words::other_failures(&speaker.attempts))
+            .chain(words::attempts(&speaker.attempts, separator))
+            .collect()
     }
 
-    /// Why it is not tolerated.
+    /// Why it is not tolerated, unless the quarantine says so.
     pub(super) fn refusal(&self) -> Option<&'static str> {
-        self.speaker().refusal.map(words::refusal)
+        self.speaker().refusal.filter(|why| *why != Refusal::QuarantineExpired).map(words::refusal)
+    }
+
+    /// What the quarantine says, with a label.
+    pub(super) fn quarantine(&self) -> Option<(&'static str, String)> {
+        self.speaker().quarantine.as_ref().map(|said| words::quarantine(said, &self.speaker().test))
     }
 
     pub(super) fn next(&self, report: &RunReport) -> String {
@@ -66,17 +74,20 @@ impl<'a> Block<'a> {
             found[place].0 += 1;
         }
         found.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
-        let line = |(count, incident, failure): (usize, usize, &TestFailure)| {
-            let own = failure.first().and_then(|attempt| attempt.failure.as_deref());
-            let incident = report.incidents.get(incident);
-            let text = match (own, incident) {
-                (Some(own), _) => failure_line(own.kind.as_deref(), &own.message, width),
-                (None, Some(incident)) => failure_line(incident.kind.as_deref(), &incident.message, width),
-                (None, None) => failure_line(None, "", width),
-            };
-            (count, text)
-        };
-        found.into_iter().map(line).collect()
+        found
+            .into_iter()
+            .map(|(count, _, failure)| (count, what_went_wrong(report, failure, width)))
+            .collect()
+    }
+}
+
+/// The first failure of a test in one line, or that of its incident.
+pub(super) fn what_went_wrong(report: &RunReport, failure: &TestFailure, width: usize) -> String {
+    let own = failure.first().and_then(|attempt| attempt.failure.as_deref());
+    match (own, report.incidents.get(failure.incident)) {
+        (Some(own), _) => failure_line(own.kind.as_deref(), &own.message, width),
+        (None, Some(incident)) => failure_line(incident.kind.as_deref(), &incident.message, width),
+        (None, None) => failure_line(None, "", width),
     }
 }
 
@@ -89,7 +100,13 @@ pub(super) fn blocks(report: &RunReport) -> Vec<Block<'_>> {
         // Nothing is known of any of these but that there are too many.
         let many = *blame == Blame::Undecided(OpenQuestion::TooManyFailures);
         let incident = (!many).then_some(failure.incident);
-        let key = (failure.verdict.headline(), blame.detail(), failure.refusal, incident);
+        let key = (
+            failure.verdict.headline(),
+            blame.detail(),
+            failure.refusal,
+            failure.quarantine.as_ref(),
+            incident,
+        );
         let place = *places.entry(key).or_insert_with(|| {
             blocks.push(Block { members: Vec::new() });
             blocks.len() - 1

@@ -1,19 +1,20 @@
 //! A run for machines.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Probability, Proof, Refusal, RunReport, Tally, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Quarantined, Refusal, RunReport, Tally, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
-use crate::json::{FORMAT, NoticeSummary, render, time};
+use crate::json::{FORMAT, NoticeSummary, time, write};
 
-/// What is said about a run, as a JSON document.
-pub fn run_json(report: &RunReport) -> String {
+/// Writes a run as a JSON document. It can be large: about 1.6 kB per failure.
+pub fn run_json(report: &RunReport, out: impl io::Write) -> io::Result<()> {
     let run = &report.run;
-    render(&RunSummary {
+    let summary = RunSummary {
         format: FORMAT,
         run: run.id.as_str(),
         commit: run.commit.as_deref(),
@@ -40,7 +41,8 @@ pub fn run_json(report: &RunReport) -> String {
         triage_seconds: report.triage_time.as_secs_f64(),
         incidents: report.incidents.iter().map(|incident| IncidentSummary::of(incident, report)).collect(),
         failures: report.failures.iter().map(TestFailureSummary::from).collect(),
-    })
+    };
+    write(&summary, out)
 }
 
 #[derive(Serialize)]
@@ -77,8 +79,10 @@ struct CountsSummary {
     failed: u64,
     skipped: u64,
     lost: usize,
+    /// Failures that the quarantine forgives.
+    quarantined: usize,
     /// Failures by conclusion. All of them are there, so that nobody has to
-    /// ask whether one is missing or nought.
+    /// ask whether one is missing or 0.
     verdicts: BTreeMap<&'static str, u64>,
 }
 
@@ -98,7 +102,8 @@ impl CountsSummary {
         for failure in &report.failures {
             *verdicts.entry(failure.verdict.headline()).or_default() += 1;
         }
-        Self { selected, passed, failed, skipped, lost: report.lost.len(), verdicts }
+        let quarantined = report.failures.iter().filter(|failure| failure.is_quarantined()).count();
+        Self { selected, passed, failed, skipped, lost: report.lost.len(), quarantined, verdicts }
     }
 }
 
@@ -155,6 +160,7 @@ struct TestFailureSummary<'a> {
     reproduce: &'a str,
     refusal: Option<&'static str>,
     reproduce_tried: Option<TriedSummary>,
+    quarantine: Option<QuarantineSummary<'a>>,
 }
 
 impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
@@ -171,6 +177,32 @@ impl<'a> From<&'a TestFailure> for TestFailureSummary<'a> {
             reproduce: &failure.reproduce.command,
             reproduce_tried: failure.reproduce.tried.map(TriedSummary::from),
             refusal: failure.refusal.map(Refusal::name),
+            quarantine: failure.quarantine.as_ref().map(QuarantineSummary::from),
+        }
+    }
+}
+
+/// The quarantine entry of a failing test.
+#[derive(Serialize)]
+struct QuarantineSummary<'a> {
+    status: &'static str,
+    entry: &'a str,
+    owner: &'a str,
+    reason: &'a str,
+    issue: Option<&'a str>,
+    until: String,
+}
+
+impl<'a> From<&'a Quarantined> for QuarantineSummary<'a> {
+    fn from(said: &'a Quarantined) -> Self {
+        let Quarantined { entry, owner, reason, issue, until, status } = said;
+        Self {
+            status: status.name(),
+            entry,
+            owner,
+            reason,
+            issue: issue.as_deref(),
+            until: until.to_string(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::words;
 use crate::words::{count, number, plural};
 
 /// GitHub refuses a summary of more than 1 MiB, of which others may want some.
-const LIMIT: usize = 900_000;
+pub(crate) const LIMIT: usize = 900_000;
 /// What the table may take of it.
 const TABLE: usize = 400_000;
 /// Kept for what comes last.
@@ -82,8 +82,13 @@ fn write_table(out: &mut String, report: &RunReport) -> std::fmt::Result {
 fn row(failure: &TestFailure) -> String {
     let certainty = words::certainty(&[&failure.verdict]);
     let why = failure.verdict.proofs.first().map_or_else(String::new, words::reason);
+    let quarantined = match &failure.quarantine {
+        Some(said) if said.is_forgiven() => ", quarantined",
+        Some(_) => ", quarantine does not apply",
+        None => "",
+    };
     format!(
-        "| **{}**, {} | {} | {} |\n",
+        "| **{}**, {}{quarantined} | {} | {} |\n",
         words::conclusion(&failure.verdict),
         prose(&certainty),
         code(&words::name(failure)),
@@ -118,6 +123,9 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
     if let Some(refusal) = block.refusal() {
         out.push_str(&format!("Not tolerated: {}\n\n", prose(refusal)));
     }
+    if let Some((label, text)) = block.quarantine() {
+        out.push_str(&format!("{}: {}\n\n", capital(label), prose(&text)));
+    }
     out.push_str(&format!("Next: {}\n\n", prose(&block.next(report))));
     let command = Foreign::new(&speaker.reproduce.command).line();
     if command.chars().nth(COMMAND).is_none() {
@@ -127,7 +135,11 @@ fn details(report: &RunReport, block: &Block<'_>) -> String {
     out
 }
 
-fn write_names(out: &mut String, names: impl ExactSizeIterator<Item = String>) -> std::fmt::Result {
+/// A list of at most twenty names, then how many more there are.
+pub(crate) fn write_names(
+    out: &mut String,
+    names: impl ExactSizeIterator<Item = String>,
+) -> std::fmt::Result {
     let more = names.len().saturating_sub(NAMES) as u64;
     for name in names.take(NAMES) {
         writeln!(out, "- {name}")?;
@@ -152,14 +164,14 @@ fn notice_text(notice: &Notice) -> String {
     prose(&Foreign::new(&notice.text).cut(2 * WIDTH))
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 /// A sentence of ours, in which literals stand in backticks. They become code,
 /// and what is around them plain text.
-fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     if !text.matches('`').count().is_multiple_of(2) {
         return plain(text, true);
     }

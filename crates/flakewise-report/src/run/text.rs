@@ -100,6 +100,10 @@ fn write_block(out: &mut String, report: &RunReport, block: &Block<'_>) -> std::
     if let Some(refusal) = block.refusal() {
         writeln!(out, "{INDENT}{} {refusal}", styled(WARNING, "not tolerated:"))?;
     }
+    if let Some((label, text)) = block.quarantine() {
+        let style = if speaker.is_quarantined() { HINT } else { WARNING };
+        writeln!(out, "{INDENT}{} {text}", styled(style, format!("{label}:")))?;
+    }
     writeln!(out, "{INDENT}{} {}", styled(HINT, "next:"), block.next(report))?;
     let label = format!("reproduce{}:", words::tried(&speaker.reproduce));
     writeln!(out, "{INDENT}{} {}", styled(HINT, label), Foreign::new(&speaker.reproduce.command).line())

@@ -4,17 +4,23 @@
 //! form with a better way to set off a literal can find them again.
 
 use flakewise_model::{
-    Attempt, BaseSource, Blame, ExitReason, FailureVerdict, FlakyKind, Foreign, OpenQuestion, Outcome, Phase,
-    Probability, Proof, Refusal, Reproduction, RunReport, Tally, TestFailure, Touch, TouchedFile, shell_word,
+    Attempt, BaseSource, Blame, ExitReason, Failure, FailureVerdict, FlakyKind, Foreign, OpenQuestion,
+    Outcome, Phase, Probability, Proof, QuarantineStatus, Quarantined, Refusal, Reproduction, RunReport,
+    Tally, TestFailure, TestId, Touch, TouchedFile, shell_word,
 };
 
+use crate::finding::Kind;
 use crate::lines::line_numbers;
-use crate::words::{count, duration, number, plural, short_commit, times};
+use crate::words::{count, duration, failure_line, number, plural, short_commit, times};
 
 /// Changed files named per reason.
 const FILES: usize = 3;
 /// Ranges of changed lines named per file.
 const RANGES: usize = 3;
+/// Other failures named per test.
+const OTHERS: usize = 3;
+/// The longest line about another failure.
+const WIDTH: usize = 120;
 /// The longest name of a test or a file, in characters.
 const NAME: usize = 200;
 
@@ -126,7 +132,7 @@ fn range(name: &str, values: impl Iterator<Item = Probability> + Clone) -> Strin
 
 fn meaning(blame: &Blame) -> &'static str {
     match blame {
-        Blame::Flaky(FlakyKind::Transient) => "it fails at random",
+        Blame::Flaky(FlakyKind::Transient) => "it fails randomly",
         Blame::Flaky(FlakyKind::Bursty) => "it failed for a while; the cause was temporary",
         Blame::Flaky(FlakyKind::StateDependent) => "tests before it left something behind",
         Blame::Flaky(FlakyKind::HashSeed) => "it fails with the hash seed of this run",
@@ -167,28 +173,17 @@ pub(super) fn next(failure: &TestFailure, report: &RunReport) -> String {
         return format!("find out why it fails more often with this change{}", first_place(proofs));
     }
     let advice = match &verdict.blame {
-        Blame::Flaky(FlakyKind::Transient | FlakyKind::Undecided) => {
-            "look for timing, randomness or a service in the test"
-        }
-        Blame::Flaky(FlakyKind::Bursty) => {
-            "look for a temporary cause: a port, a lock, a service, a busy machine"
-        }
         Blame::Flaky(FlakyKind::StateDependent) => {
             return format!("find the test that interferes with it: {}", culprit(failure, report));
         }
         Blame::Flaky(FlakyKind::HashSeed) => "look for an order taken from a set or a hash, and sort it",
-        Blame::Flaky(FlakyKind::ProcessDependent) => {
-            "look for state created at import or collection, before any test"
-        }
         Blame::Regression => return format!("fix the change{}", first_place(proofs)),
-        Blame::BrokenBefore => "fix it where it broke, which is not in this change",
         Blame::Environment if installed_differs(proofs) => {
             "check the packages that were updated since it last passed"
         }
-        Blame::Environment => {
-            "look outside the code: an updated dependency, the date, a service, the machine"
+        Blame::Flaky(_) | Blame::BrokenBefore | Blame::Environment | Blame::Infrastructure => {
+            Kind::from(verdict).advice()
         }
-        Blame::Infrastructure => "check the machine, its disk, network and services, then run again",
         Blame::Undecided(OpenQuestion::TooManyFailures) => {
             "look for a common cause, or rerun more of them with `--max-failures`"
         }
@@ -208,6 +203,9 @@ pub(super) fn next(failure: &TestFailure, report: &RunReport) -> String {
         }
         Blame::Undecided(OpenQuestion::DependenciesUnknown | OpenQuestion::NotExecuted) => {
             "run again with `--verify-base`; if it fails there too, the change is not to blame"
+        }
+        Blame::Undecided(OpenQuestion::NotEnoughRuns) if !other_failures(&failure.attempts).is_empty() => {
+            "look at the other failure first: this change may be its cause"
         }
         Blame::Undecided(OpenQuestion::NotEnoughRuns) => {
             "run again with `--confidence 0.99` to rerun it more often"
@@ -403,6 +401,26 @@ fn touched(file: &TouchedFile) -> String {
     }
 }
 
+/// Failures besides the first one, by what they have in common: `failed in another way
+/// twice: …`. A flaky test can hide a regression like this.
+pub(super) fn other_failures(attempts: &[Attempt]) -> Vec<String> {
+    let failures =
+        attempts.iter().filter(|attempt| attempt.outcome.is_failure() && attempt.phase != Phase::Base);
+    let mut groups: Vec<(&Failure, u64)> = Vec::new();
+    for failure in failures.filter_map(|attempt| attempt.failure.as_deref()) {
+        match groups.iter_mut().find(|(known, _)| known.fingerprint == failure.fingerprint) {
+            Some((_, count)) => *count += 1,
+            None => groups.push((failure, 1)),
+        }
+    }
+    let others = groups.into_iter().skip(1).take(OTHERS);
+    let said = |(failure, count): (&Failure, u64)| {
+        let line = failure_line(failure.kind.as_deref(), &failure.message, WIDTH);
+        format!("failed in another way {}: {}", times(count), literal(&line))
+    };
+    others.map(said).collect()
+}
+
 /// All attempts by outcome: `failed: first, rerun   passed: alone in a fork`,
 /// with a separator that shows. Nothing if there was but one.
 pub(super) fn attempts(attempts: &[Attempt], separator: &str) -> Option<String> {
@@ -470,6 +488,8 @@ pub(super) fn totals(report: &RunReport) -> String {
     add(of("infrastructure"), "infrastructure failure", "infrastructure failures");
     add(of("undecided"), "undecided", "undecided");
     add(report.counts.failed.saturating_sub(told), "other failure", "other failures");
+    let quarantined = report.failures.iter().filter(|failure| failure.is_quarantined()).count();
+    add(quarantined as u64, "of them quarantined", "of them quarantined");
     add(report.lost.len() as u64, "lost", "lost");
     add(report.uncollected.len() as u64, "file not collected", "files not collected");
     parts.push(format!("{} passed", number(report.counts.passed)));
@@ -498,7 +518,7 @@ pub(super) fn took(report: &RunReport) -> String {
 /// What the run was compared with.
 pub(super) fn change(report: &RunReport) -> String {
     let Some(change) = &report.change else {
-        return "compared with nothing, as no base is known".to_owned();
+        return "not compared: no base revision is known".to_owned();
     };
     let uncommitted = if change.uncommitted { ", uncommitted work included" } else { "" };
     format!(
@@ -516,7 +536,7 @@ pub(super) fn exit(report: &RunReport) -> Option<String> {
     let same = exit.runner == Some(exit.code.into());
     let unexplained = report.failures.is_empty() && report.counts.failed == 0 && report.lost.is_empty();
     if exit.reason == ExitReason::Tolerated && same {
-        return Some(format!("exit code {}: all failures are tolerated", exit.code));
+        return Some(format!("exit code {}: all failures are {}", exit.code, forgiven(report)));
     }
     if same && exit.code != 0 && unexplained {
         return Some(format!("exit code {}, from the command, though no test failed", exit.code));
@@ -531,11 +551,53 @@ pub(super) fn exit(report: &RunReport) -> Option<String> {
     let reason = match exit.reason {
         ExitReason::Runner if exit.runner == Some(0) => ", but a failing test had ended its process",
         ExitReason::Runner => "",
-        ExitReason::Tolerated => "; all failures are tolerated",
+        ExitReason::Tolerated => {
+            return Some(format!("exit code {}: {runner}; all failures are {}", exit.code, forgiven(report)));
+        }
         ExitReason::NotTolerated => "; some failures are not tolerated",
         ExitReason::Lost => "; the run is not complete, so it cannot be green",
     };
     Some(format!("exit code {}: {runner}{reason}", exit.code))
+}
+
+/// Why no failure of a green build counts.
+fn forgiven(report: &RunReport) -> &'static str {
+    match report.failures.iter().filter(|failure| failure.is_quarantined()).count() {
+        0 => "tolerated",
+        some if some == report.failures.len() => "quarantined",
+        _ => "quarantined or tolerated",
+    }
+}
+
+/// What the quarantine says about a failure: a label, and the rest.
+pub(super) fn quarantine(said: &Quarantined, test: &TestId) -> (&'static str, String) {
+    let owner = literal(&said.owner);
+    let until = said.until;
+    let is_own = said.entry == test.as_str();
+    let pattern = if is_own { String::new() } else { format!(" by {}", literal(&said.entry)) };
+    let text = match said.status {
+        QuarantineStatus::Forgiven => {
+            let issue =
+                said.issue.as_deref().map_or_else(String::new, |issue| format!(" ({})", literal(issue)));
+            let reason = foreign(&said.reason).replace('`', "'");
+            return ("quarantined", format!("until {until}{pattern}, owner {owner}: {reason}{issue}"));
+        }
+        QuarantineStatus::Expired => format!("the quarantine{pattern} expired after {until}; owner {owner}"),
+        QuarantineStatus::OtherFailure => format!(
+            "quarantined until {until}{pattern}, but it failed in a way that the entry does not list; owner {owner}"
+        ),
+        QuarantineStatus::Crashed => format!(
+            "quarantined until {until}{pattern}, but crashes and time-outs are never forgiven; owner {owner}"
+        ),
+        QuarantineStatus::Regression => format!(
+            "quarantined until {until}{pattern} for any failure, but this one is a regression; owner {owner}"
+        ),
+        QuarantineStatus::TooManyFailures => format!(
+            "quarantined until {until}{pattern} for any failure, but too many tests failed to judge this one; \
+             owner {owner}"
+        ),
+    };
+    ("not forgiven", text)
 }
 
 /// Why a failure is not tolerated.
@@ -551,6 +613,7 @@ pub(super) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::EveryWholeRun => "it fails whenever the whole suite runs",
         Refusal::MoreOften => "it fails more often than without this change",
         Refusal::AnotherFailure => "it also failed in a way that was never seen without this change",
+        Refusal::QuarantineExpired => "its quarantine has expired",
     }
 }
 

@@ -82,7 +82,7 @@ fn every_kind() -> Vec<SharedState> {
             "a unittest.mock.MagicMock",
         ),
         shared(Kind::Cache, "cache:shop.cart:rate", "shop.cart.rate", "0 kept", "1 kept"),
-        shared(Kind::Folder, "cwd", "the working folder", "'/project'", "'/tmp'"),
+        shared(Kind::Folder, "cwd", "the working directory", "'/project'", "'/tmp'"),
         shared(Kind::Module, "module:shop.extra", "sys.modules['shop.extra']", "not imported", "imported"),
         shared(Kind::Module, "module:shop.cart", "sys.modules['shop.cart']", "imported", "removed"),
         shared(Kind::Path, "path", "sys.path", "without it", "with '/project/extra'"),
@@ -118,7 +118,7 @@ fn every_kind() -> Vec<SharedState> {
             Kind::Loop,
             "loop",
             "the current event loop of asyncio",
-            "made when it is asked for",
+            "created on first use",
             "none, on purpose",
         ),
         shared(Kind::Interpreter, "interpreter:recursion limit", "the recursion limit", "1000", "5000"),
@@ -160,8 +160,8 @@ fn where_nothing_differs_it_is_said_what_was_tried() {
         let answer = CulpritAnswer::NoDifference { orders };
         plain(&CulpritReport { answer, ..report(false, vec![]) })
     };
-    assert!(text(1).contains("alone, and ended so in 1 order of all tests\n"), "{}", text(1));
-    assert!(text(64).contains("alone, and ended so in 64 orders of all tests\n"), "{}", text(64));
+    assert!(text(1).contains("alone, and had the same outcome in 1 order of all tests\n"), "{}", text(1));
+    assert!(text(64).contains("alone, and had the same outcome in 64 orders of all tests\n"), "{}", text(64));
     assert!(text(0).contains("alone, and there is no other test\n"), "{}", text(0));
 }
 
@@ -174,14 +174,14 @@ fn a_search_that_ran_out_of_time_says_so_and_how_to_continue() {
     };
     insta::assert_snapshot!(text(12), @"
     UNDECIDED  tests/test_cart.py::test_total
-           passed all 10 times it ran alone, and ended so in 12 orders of all tests
+           passed all 10 times it ran alone, and had the same outcome in 12 orders of all tests
 
     42 forks in 2.0s
-    stopped: the budget of 1m 00s is exhausted; the same command continues from here, a longer `--budget` gets further at once
+    stopped: budget of 1m 00s exhausted; run the same command to continue, or pass a longer `--budget`
     ");
     assert!(text(0).contains("passed all 10 times it ran alone\n"), "{}", text(0));
     let found = plain(&CulpritReport { spent, ..report(false, vec![]) });
-    assert!(found.contains("why: there was no time to see what they share"), "{found}");
+    assert!(found.contains("why: budget exhausted before the shared state was found"), "{found}");
     let document: serde_json::Value =
         serde_json::from_str(&culprit_json(&CulpritReport { spent, ..report(false, vec![]) })).expect("JSON");
     assert_eq!(document["budget_exhausted"], true);
@@ -194,7 +194,7 @@ fn what_is_not_proved_is_called_likely_and_what_is_not_seen_is_said() {
     likely.is_proved = false;
     let text = plain(&report(false, vec![likely]));
     assert!(text.contains("proof: likely, not proved"), "{text}");
-    assert!(plain(&report(false, Vec::new())).contains("why: what they share could not be seen"));
+    assert!(plain(&report(false, Vec::new())).contains("why: the shared state could not be determined"));
 }
 
 #[test]

@@ -1,26 +1,24 @@
-use flakewise_report::run_github;
-
-use crate::sample;
+use crate::{github, sample};
 
 #[test]
 fn failures_become_annotations() {
-    insta::assert_snapshot!(run_github(&sample::usual()));
+    insta::assert_snapshot!(github(&sample::usual()));
 }
 
 #[test]
 fn lost_tests_are_an_error() {
-    let text = run_github(&sample::rich());
-    assert!(text.starts_with("::error title=7 tests gave no result::"));
+    let text = github(&sample::rich());
+    assert!(text.starts_with("::error file=tests/test_lost.py,line=1,title=7 tests gave no result::"));
 }
 
 #[test]
 fn a_green_run_has_none() {
-    assert_eq!(run_github(&sample::green()), "");
+    assert_eq!(github(&sample::green()), "");
 }
 
 #[test]
 fn nothing_of_others_becomes_a_command() {
-    let text = run_github(&sample::hostile());
+    let text = github(&sample::hostile());
     let levels: Vec<_> = text.lines().map(|line| line.split([' ', ':']).nth(2)).collect();
     assert_eq!(levels, [Some("error"), Some("error"), Some("warning")]);
     assert!(!text.contains('\r'));
@@ -36,12 +34,14 @@ fn nothing_of_others_becomes_a_command() {
 
 #[test]
 fn there_are_no_more_than_github_shows() {
-    let text = run_github(&sample::huge());
+    let text = github(&sample::huge());
     assert_eq!(text.lines().filter(|line| line.starts_with("::error ")).count(), 10);
-    assert!(text.ends_with("::notice::1,491 more tests failed; GitHub shows 10 annotations of a kind\n"));
+    assert!(
+        text.ends_with("::notice::1,491 more tests have findings; GitHub shows 10 annotations of a level\n")
+    );
 }
 
 #[test]
 fn the_same_input_gives_the_same_bytes() {
-    assert_eq!(run_github(&sample::rich()), run_github(&sample::rich()));
+    assert_eq!(github(&sample::rich()), github(&sample::rich()));
 }

@@ -12,19 +12,22 @@ use std::time::Duration;
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Cleared, Conclusion, Cost, Counts,
     Culprit, CulpritAnswer, CulpritReport, Decision, Evidence, ExitReason, Failure, FailureGroup,
-    FailureVerdict, Finding, FindingId, FindingKind, Fingerprint, FlakeRate, FlakyKind, FoundKind, FoundTest,
-    Hidden, HistoryReport, HuntEnd, HuntReport, Incident, NamedTest, Notice, Novelty, OpenQuestion, Order,
-    Outcome, OutcomeStep, Phase, PlainCommand, Probability, Proof, Refusal, ReproduceReport, Reproduction,
-    Revision, Rows, Run, RunId, RunReport, Shard, SharedState, StateChange, StateKind, Surroundings, Tally,
-    TestFailure, TestHistory, TestId, Timestamp, Touch, TouchedFile, Value, Variant, Verdict, Way,
+    FailureVerdict, FindingId, FindingKind, Fingerprint, FlakeRate, FlakyKind, FlakyTest, FoundKind,
+    FoundTest, Hidden, HistoryReport, HuntEnd, HuntReport, Incident, NamedTest, Notice, Novelty,
+    OpenQuestion, Order, Outcome, OutcomeStep, Phase, PlainCommand, Probability, Proof, QuarantineStatus,
+    Quarantined, Refusal, ReproduceReport, Reproduction, Revision, Rows, Run, RunId, RunReport, Shard,
+    SharedState, StateChange, StateKind, Surroundings, Tally, TestFailure, TestHistory, TestId, Timestamp,
+    Touch, TouchedFile, Value, Variant, Verdict, Way,
 };
 use flakewise_predict::{Category, CategoryGuess, Expectation, Familiarity, ModelCard};
+use flakewise_quarantine::{Accepts, Entry, InForce, Limits, Mode, Quarantine, ReleaseEvidence, Target};
 use flakewise_report::{
-    Explanation, ModelOrigin, PathStep, Risk, RiskReason, RiskReport, RiskScope, Threshold, WeighedLine,
-    card_text, culprit_json, culprit_text, explain_text, history_json, history_text, hunt_json, hunt_text,
-    report_json, report_markdown, report_text, reproduce_json, reproduce_text, risk_github, risk_json,
-    risk_sarif, risk_text, rows_csv, rows_json, rows_text, run_github, run_gitlab, run_json, run_markdown,
-    run_text,
+    Explanation, Findings, Kind, ModelOrigin, PathStep, Risk, RiskReason, RiskReport, RiskScope, Suggestions,
+    Threshold, WeighedLine, card_text, culprit_json, culprit_text, explain_text, findings_github,
+    findings_gitlab, findings_markdown, findings_sarif, history_json, history_text, hunt_json, hunt_text,
+    quarantine_json, quarantine_text, report_json, report_markdown, report_text, reproduce_json,
+    reproduce_text, risk_json, risk_text, rows_csv, rows_json, rows_text, run_markdown, run_text,
+    suggestions_json, suggestions_text,
 };
 use proptest::prelude::*;
 
@@ -157,7 +160,7 @@ fn report(texts: &Texts) -> HistoryReport {
     let test = texts.test();
     let rate = FlakeRate { failures: 1, attempts: 2 };
     HistoryReport {
-        findings: vec![Finding {
+        findings: vec![FlakyTest {
             id: FindingId::of(&test),
             kind: FindingKind::FlakyByHistory,
             test,
@@ -254,6 +257,15 @@ fn test_failure(texts: &Texts, run: &Arc<Run>, blame: Blame, incident: usize) ->
         incident,
         reproduce: Reproduction { command: texts.next(), tried: Some(MIXED) },
         refusal: Some(Refusal::NewFlake),
+        // The last two are told in one block.
+        quarantine: (incident < 4).then(|| Quarantined {
+            entry: texts.next(),
+            owner: texts.next(),
+            reason: texts.next(),
+            issue: Some(texts.next()),
+            until: time().date_naive(),
+            status: [QuarantineStatus::Forgiven, QuarantineStatus::OtherFailure][incident % 2],
+        }),
         test,
     }
 }
@@ -510,7 +522,25 @@ fn check_commands(text: &str) {
     }
 }
 
-/// No markup but ours: these tags, so many backticks, and rows of so many bars.
+/// Findings in the formats of hosts; `count` of them, each one annotation.
+fn check_findings(findings: &Findings, count: usize) {
+    assert_eq!(findings.findings.len(), count);
+    let commands = findings_github(findings);
+    check_commands(&commands);
+    assert_eq!(commands.lines().count(), count);
+    let tests: usize = findings.findings.iter().map(|finding| finding.subjects.len()).sum();
+    assert_eq!(check_json(&findings_gitlab(findings)).as_array().map(Vec::len), Some(tests));
+    let log = check_json(&findings_sarif(findings));
+    assert_eq!(log["runs"][0]["results"].as_array().map(Vec::len), Some(tests));
+    let mut markdown = findings_markdown(findings);
+    for kind in Kind::ALL {
+        markdown = markdown.replace(&format!("[{}]({})", kind.id(), kind.url()), "");
+    }
+    check_markdown(&markdown, 0, 0);
+    assert_eq!(markdown.matches("<details>").count(), count);
+}
+
+/// No markup but ours: these tags, `backticks` backticks, and rows of `bars` bars.
 fn check_markdown(markdown: &str, backticks: usize, bars: usize) {
     check_log(markdown);
     let mut rest = markdown.to_owned();
@@ -538,6 +568,7 @@ proptest! {
         // The backticks are around an id.
         check_markdown(&markdown, 2, 9);
         prop_assert_eq!(markdown.matches("<details>").count(), 1);
+        check_findings(&Findings::from(&report), 1);
         let history = history(&texts);
         check_text(&history_text(&history));
         check_json(&history_json(&history));
@@ -547,14 +578,39 @@ proptest! {
     fn run_prints_text(texts in texts()) {
         let report = run_report(&texts);
         check_text(&run_text(&report));
-        check_json(&run_gitlab(&report));
-        let document = check_json(&run_json(&report));
+        let document = check_json(&crate::sample::run_json(&report));
         prop_assert_eq!(document["failures"][0]["name"].as_str(), Some(report.failures[0].name.as_str()));
-        let commands = run_github(&report);
-        check_commands(&commands);
         // One for each of five blocks, the lost tests and the files not collected.
-        prop_assert_eq!(commands.lines().count(), 7);
+        check_findings(&Findings::from(&report), 7);
         check_markdown(&run_markdown(&report), 0, 4);
+    }
+
+    #[test]
+    fn quarantine_prints_text(texts in texts()) {
+        let today = time().date_naive();
+        let entry = Entry {
+            target: Target::Test(texts.test()),
+            accepts: Accepts::Fingerprints(vec![Fingerprint::from_text("0123456789abcdef")]),
+            reason: texts.next(),
+            owner: texts.next(),
+            issue: Some(texts.next()),
+            since: today,
+            until: today,
+            mode: Mode::Skip,
+            line: 1,
+        };
+        let quarantine = Quarantine { entries: vec![entry] };
+        let in_force = InForce { quarantine, today, limits: Limits::default() };
+        check_text(&quarantine_text(&in_force));
+        check_json(&quarantine_json(&in_force));
+        let report = report(&texts);
+        let evidence = ReleaseEvidence { before: FlakeRate::default(), clean_runs: 9, needed: Some(3) };
+        let suggestions = Suggestions {
+            additions: report.findings.iter().map(|finding| (finding, Some(texts.next()))).collect(),
+            quarantined: vec![(&in_force.quarantine.entries[0], evidence)],
+        };
+        check_text(&suggestions_text(&suggestions));
+        check_json(&suggestions_json(&suggestions));
     }
 
     #[test]
@@ -562,6 +618,7 @@ proptest! {
         let report = hunt_report(&texts);
         check_text(&hunt_text(&report));
         check_json(&hunt_json(&report));
+        check_findings(&Findings::from(&report), 6);
     }
 
     #[test]
@@ -584,13 +641,10 @@ proptest! {
         let report = risk_report(&texts);
         check_text(&risk_text(&report));
         check_json(&risk_json(&report));
-        check_json(&risk_sarif(&report));
-        let commands = risk_github(&report);
-        check_commands(&commands);
-        prop_assert_eq!(commands.lines().count(), 2);
+        check_findings(&Findings::from(&report), 3);
         let unsure = RiskReport { risks: Vec::new(), ..report };
         check_text(&risk_text(&unsure));
-        check_commands(&risk_github(&unsure));
+        check_findings(&Findings::from(&unsure), 1);
         check_text(&card_text(&card(&texts)));
         check_text(&explain_text(&explanation(&texts)));
     }

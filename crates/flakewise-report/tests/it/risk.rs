@@ -3,8 +3,8 @@
 use flakewise_model::{Probability, TestId};
 use flakewise_predict::{Category, CategoryGuess, Expectation, Familiarity, ModelCard};
 use flakewise_report::{
-    ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_github, risk_json,
-    risk_sarif, risk_text,
+    Findings, Kind, ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text,
+    findings_markdown, risk_json, risk_text,
 };
 
 fn expectation(familiarity: Familiarity, threshold: f64, precision: f64, recall: f64) -> Expectation {
@@ -149,9 +149,21 @@ fn without_precision_the_most_likely_are_told_with_how_little_that_means() {
 #[test]
 fn nothing_at_risk_and_nothing_found_are_different_answers() {
     let quiet = plain(&risk_text(&report(Vec::new())));
-    assert!(quiet.starts_with("no test is named: 41 tests in 3 files\n"), "{quiet}");
+    assert!(quiet.starts_with("no test is likely flaky: 41 tests in 3 files\n"), "{quiet}");
     let empty = RiskReport { scope: RiskScope::default(), ..report(Vec::new()) };
     assert_eq!(plain(&risk_text(&empty)), "no test found: 0 tests in 0 files\n");
+}
+
+#[test]
+fn markdown_claims_no_more_than_the_terminal() {
+    let mut everything = report(vec![waiting()]);
+    everything.thresholds = vec![(Familiarity::KnownClass, Threshold::All)];
+    for report in [everything, report(vec![waiting()]), report(Vec::new()), first_day()] {
+        let text = plain(&risk_text(&report));
+        let headline = text.lines().next().and_then(|line| line.split(':').next()).expect("a headline");
+        let markdown = findings_markdown(&Findings::from(&report));
+        assert!(markdown.starts_with(&format!("## {headline}: ")), "{headline}\n{markdown}");
+    }
 }
 
 #[test]
@@ -164,7 +176,7 @@ fn annotations_are_limited_and_escaped() {
     let risks = std::iter::once(hostile())
         .chain([waiting()])
         .chain((0..10).map(|place| risk(&format!("test_{place}"), 50 + place, 0.9)));
-    let text = risk_github(&report(risks.collect()));
+    let text = crate::github(&report(risks.collect()));
     assert_eq!(text.lines().filter(|line| line.starts_with("::warning ")).count(), 10);
     assert!(
         text.lines().all(|line| line.starts_with("::warning ") || line.starts_with("::notice")),
@@ -172,7 +184,7 @@ fn annotations_are_limited_and_escaped() {
     );
     assert!(!text.contains('\u{1b}'));
     insta::assert_snapshot!(text.lines().take(2).chain(text.lines().last()).collect::<Vec<_>>().join("\n"));
-    assert!(risk_github(&first_day()).starts_with("::notice file=tests/test_cart.py,line=3,"));
+    assert!(crate::github(&first_day()).starts_with("::notice file=tests/test_cart.py,line=3,"));
 }
 
 #[test]
@@ -184,11 +196,11 @@ fn terminals_are_safe_from_names() {
 #[test]
 fn sarif_has_what_its_schema_asks_for() {
     let log: serde_json::Value =
-        serde_json::from_str(&risk_sarif(&report(vec![waiting(), hostile()]))).expect("it is JSON");
+        serde_json::from_str(&crate::sarif(&report(vec![waiting(), hostile()]))).expect("it is JSON");
     assert_eq!(log["version"], "2.1.0");
     let run = &log["runs"][0];
     let rules = run["tool"]["driver"]["rules"].as_array().expect("rules");
-    assert_eq!(rules.len(), 6);
+    assert_eq!(rules.len(), Kind::ALL.len());
     let results = run["results"].as_array().expect("results");
     assert_eq!(results.len(), 2);
     for result in results {
@@ -205,7 +217,7 @@ fn sarif_has_what_its_schema_asks_for() {
         assert!(Some(1) <= first && first <= last);
         assert_eq!(result["partialFingerprints"]["flakewiseFinding/v1"].as_str().map(str::len), Some(8));
     }
-    insta::assert_snapshot!(risk_sarif(&report(vec![waiting()])));
+    insta::assert_snapshot!(crate::sarif(&report(vec![waiting()])));
 }
 
 #[test]

@@ -171,6 +171,7 @@ impl Builder {
             costs: Vec::new(),
             incident,
             refusal: None,
+            quarantine: None,
         });
         self
     }
@@ -641,4 +642,11 @@ pub(crate) fn huge() -> RunReport {
     report.lost = vec![long.clone(); 1_000];
     report.notices = vec![Notice { text: long, warning: true }; 1_000];
     report
+}
+
+/// A run as a JSON document.
+pub(crate) fn run_json(report: &RunReport) -> String {
+    let mut text = Vec::new();
+    flakewise_report::run_json(report, &mut text).expect("memory is written to");
+    String::from_utf8(text).expect("JSON is UTF-8")
 }

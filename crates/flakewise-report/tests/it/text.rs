@@ -1,5 +1,8 @@
-use flakewise_model::{Blame, BuildExit, ExitReason, Notice, OpenQuestion, Refusal, RunReport};
-use flakewise_report::{run_github, run_text};
+use flakewise_model::{
+    Blame, BuildExit, ExitReason, Failure, Notice, OpenQuestion, QuarantineStatus, Quarantined, Refusal,
+    RunReport,
+};
+use flakewise_report::run_text;
 
 use crate::sample;
 
@@ -20,6 +23,40 @@ fn every_verdict_and_every_reason_has_words() {
 #[test]
 fn every_kind_of_flake_and_every_refusal_has_words() {
     insta::assert_snapshot!(plain(&sample::flakes()));
+}
+
+#[test]
+fn every_answer_of_the_quarantine_has_words() {
+    use QuarantineStatus::{Crashed, Expired, Forgiven, OtherFailure, Regression, TooManyFailures};
+    let shown = |status: QuarantineStatus, is_pattern: bool| {
+        let mut report = sample::usual();
+        let failure = &mut report.failures[0];
+        let pattern = "pytest:tests/browser/**".to_owned();
+        failure.quarantine = Some(Quarantined {
+            entry: if is_pattern { pattern } else { failure.test.to_string() },
+            owner: "@acme/pay".to_owned(),
+            reason: "the sandbox drops `connections`".to_owned(),
+            issue: Some("https://example.org/7".to_owned()),
+            until: "2026-11-30".parse().expect("a date"),
+            status,
+        });
+        let text = plain(&report);
+        let line = text.lines().find(|line| line.contains("@acme/pay")).unwrap_or_default().trim().to_owned();
+        assert_eq!(text.contains(", 1 of them quarantined, "), status == Forgiven, "{text}");
+        line
+    };
+    let lines: Vec<String> = [Forgiven, Expired, OtherFailure, Crashed, Regression, TooManyFailures]
+        .into_iter()
+        .map(|status| shown(status, status == Crashed))
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    quarantined: until 2026-11-30, owner `@acme/pay`: the sandbox drops 'connections' (`https://example.org/7`)
+    not forgiven: the quarantine expired after 2026-11-30; owner `@acme/pay`
+    not forgiven: quarantined until 2026-11-30, but it failed in a way that the entry does not list; owner `@acme/pay`
+    not forgiven: quarantined until 2026-11-30 by `pytest:tests/browser/**`, but crashes and time-outs are never forgiven; owner `@acme/pay`
+    not forgiven: quarantined until 2026-11-30 for any failure, but this one is a regression; owner `@acme/pay`
+    not forgiven: quarantined until 2026-11-30 for any failure, but too many tests failed to judge this one; owner `@acme/pay`
+    ");
 }
 
 #[test]
@@ -93,7 +130,19 @@ fn a_run_that_could_not_collect_everything_is_not_green() {
     1 file not collected, 418 passed, 2 skipped in 41.2s
     exit code 2, from the command, though no test failed
     ");
-    assert!(run_github(&report).contains("title=1 file could not be collected::"));
+    assert!(crate::github(&report).contains("title=1 file could not be collected::"));
+}
+
+#[test]
+fn a_test_that_fails_in_another_way_when_it_is_rerun_says_how() {
+    let mut report = sample::usual();
+    assert!(!plain(&report).contains("in another way"));
+    for attempt in &mut report.failures[0].attempts[1..3] {
+        let failure = attempt.failure.as_mut().expect("it failed");
+        **failure = Failure::new(Some("KeyError"), "'cake'", "KeyError: 'cake'");
+    }
+    let text = plain(&report);
+    assert!(text.contains("       - failed in another way twice: `KeyError: 'cake'`\n"), "{text}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn a_test_is_measured_in_a_fork_and_forks_of_a_search_know_who_leaves_files() {
     assert_eq!(measured(&mut suite, "test_fails").expect("measured").outcome, Outcome::Failed);
     assert_eq!(
         measured(&mut suite, "test_dies").expect_err("it died"),
-        "the test crashed and left no measures"
+        "the test crashed without reporting measurements"
     );
     // What went wrong with one does not keep the next from being measured.
     assert_eq!(measured(&mut suite, "test_nothing").expect("measured").writes, nothing.writes);

@@ -33,7 +33,7 @@ pub(super) fn rust(name: &str) -> Kind {
         "else_clause" => Kind::Else,
         "for_expression" => Kind::For,
         "while_expression" => Kind::While,
-        // A loop without a condition still goes on or ends.
+        // A loop without a condition still continues or ends.
         "loop_expression" => Kind::Do,
         "match_expression" => Kind::Switch,
         "match_arm" => Kind::Case,

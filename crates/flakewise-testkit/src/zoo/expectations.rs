@@ -1,4 +1,4 @@
-//! Every test of the zoo with what is to be said about it. Why is told by the
+//! Every test of the zoo with what is to be said about it. The reason is in the
 //! comment in each test.
 
 use super::{Expectation, Expected};
@@ -33,7 +33,7 @@ pub fn calm_expectations() -> Vec<Expectation> {
     list(&kinds, &[])
 }
 
-/// What is to be said of kinds that can be told only while the suite's process lives.
+/// What is to be said of kinds that can be determined only while the suite's process lives.
 struct Kinds {
     transient: Expected,
     bursty: Expected,
@@ -103,7 +103,7 @@ const RANDOM: Expected = Expected::OneOf(&[
 ]);
 
 /// A fixture of a module or class whose set-up fails once. pytest keeps the
-/// error; it depends on whether a rerun at once makes the fixture anew. With
+/// error; it depends on whether a rerun at once makes the fixture again. With
 /// the suite's process gone, two failures in it look like a dependency on it.
 const FAILED_OUTER_FIXTURE: Expected =
     Expected::OneOf(&[flaky("transient"), flaky("bursty"), flaky("state-dependent"), UNDECIDED_KIND]);

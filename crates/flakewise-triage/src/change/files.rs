@@ -134,7 +134,7 @@ fn is_compared(entry: &Entry, path: &str) -> bool {
         && keys::is_keyed(path)
 }
 
-/// Which keys of a configuration file changed; none if that cannot be told.
+/// Which keys of a configuration file changed; none if that cannot be determined.
 fn changed_keys(git: &Git, root: &Path, base: &str, path: &str) -> Option<KeyChanges> {
     let most = keys::MOST_BYTES + 1;
     let mut before = Vec::new();

@@ -22,7 +22,7 @@ use effects::{Table, table};
 /// Larger files are not compared by key.
 pub(super) const MOST_BYTES: u64 = 1 << 20;
 
-/// More changed keys than this are not told apart.
+/// More changed keys than this are not distinguished.
 const MOST_KEYS: usize = 1000;
 
 /// What changed in a configuration file.
@@ -67,7 +67,7 @@ pub(super) fn is_keyed(path: &str) -> bool {
     table(path).is_some()
 }
 
-/// What differs between two versions of a file; none if that cannot be told.
+/// What differs between two versions of a file; none if that cannot be determined.
 pub(super) fn compare(path: &str, before: &[u8], after: &[u8]) -> Option<KeyChanges> {
     let table = table(path)?;
     let (before, after) = (read(table, before)?, read(table, after)?);
@@ -173,7 +173,7 @@ fn toml_text(value: &DeValue<'_>, text: &mut String) {
     }
 }
 
-/// As pytest and Python read it: keys have a case, indented lines go on with a
+/// As pytest and Python read it: keys have a case, indented lines continue with a
 /// value, and what follows a `#` in a value may be part of it.
 fn ini_leaves(text: &str, leaves: &mut Leaves) -> Option<()> {
     let mut settings = IniDefault::default();
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What changed, as `key effect`; none if it cannot be told.
+    /// What changed, as `key effect`; none if it cannot be determined.
     fn changes(path: &str, before: &str, after: &str) -> Option<Vec<String>> {
         let changes = compare(path, before.as_bytes(), after.as_bytes())?;
         Some(changes.changed.iter().map(|key| format!("{} {:?}", key.name, key.effect)).collect())

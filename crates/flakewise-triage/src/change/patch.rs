@@ -1,7 +1,7 @@
 //! The lines that changed, from the patch that git prints.
 //!
 //! A patch is read as a stream: neither its length nor the length of a line
-//! matters for memory. Content is told from headers by counting the lines that
+//! matters for memory. Content is distinguished from headers by counting the lines that
 //! each hunk announces, as content may look like any header.
 
 use std::io::{self, BufRead};
@@ -30,7 +30,7 @@ pub(super) fn read(input: &mut dyn BufRead, mut found: impl FnMut(&[u8], LineRan
                 Some(b'-') => removed = removed.saturating_sub(1),
                 Some(b'+') => added = added.saturating_sub(1),
                 Some(b'\\') => {}
-                // Context, which was not asked for.
+                // Context, which was not requested.
                 _ => (removed, added) = (removed.saturating_sub(1), added.saturating_sub(1)),
             }
         } else if let Some(name) = line.strip_prefix(b"+++ ") {

@@ -57,22 +57,53 @@ pub(super) struct Work {
     pub(super) untracked: bool,
 }
 
+/// What the user named.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Named<'a> {
+    /// The base of this change.
+    pub(super) base: Option<&'a str>,
+    /// The branch that changes go to where CI does not say.
+    pub(super) main_branch: Option<&'a str>,
+}
+
 /// Finds the base of the change.
 pub(super) fn find(
     git: &Git,
     head: &str,
-    named: Option<&str>,
+    named: Named<'_>,
     ci: &dyn Fn(&str) -> Option<String>,
     work: Work,
 ) -> Result<Base, ChangeError> {
-    if let Some(named) = named {
-        return by_name(git, head, named);
+    if let Some(base) = named.base {
+        return by_name(git, head, base);
     }
     let variable = |name: &&str| ci(name).filter(|value| !value.is_empty() && value != "false");
     if let Some(base) = by_ci(git, head, &|name| variable(&name))? {
         return Ok(base);
     }
-    let default = variable(&"CI_DEFAULT_BRANCH").map(|branch| format!("origin/{branch}"));
+    let usual = match named.main_branch {
+        Some(branch) => Some(by_branch(git, head, branch)?),
+        None => by_usual(git, head, variable(&"CI_DEFAULT_BRANCH"))?,
+    };
+    if let Some(base) = usual.filter(|base| base.commit != head) {
+        return Ok(base);
+    }
+    // Untracked files alone may be what a build left: the last commit is the
+    // better guess then, and they count too.
+    let found = "HEAD, for uncommitted work only".to_owned();
+    let uncommitted = Base { commit: head.to_owned(), found, target: None };
+    if work.tracked && !CI.iter().any(|name| variable(name).is_some()) {
+        return Ok(uncommitted);
+    }
+    match parent(git, head) {
+        Err(ChangeError::NoParent { .. }) if work.tracked || work.untracked => Ok(uncommitted),
+        other => other,
+    }
+}
+
+/// By the branch that changes usually go to; none if there is no such branch.
+fn by_usual(git: &Git, head: &str, default: Option<String>) -> Result<Option<Base>, ChangeError> {
+    let default = default.map(|branch| format!("origin/{branch}"));
     for reference in default.iter().map(String::as_str).chain(USUAL) {
         let full = match reference.strip_prefix("origin/") {
             Some(branch) => format!("refs/remotes/origin/{branch}"),
@@ -87,23 +118,15 @@ pub(super) fn find(
                 .and_then(|name| name.strip_prefix("refs/remotes/origin/").map(str::to_owned)),
             reference => Some(reference.strip_prefix("origin/").unwrap_or(reference).to_owned()),
         };
-        let base = merge_base(git, head, &commit, reference, target)?;
-        if base.commit != head {
-            return Ok(base);
-        }
-        break;
+        return merge_base(git, head, &commit, reference, target).map(Some);
     }
-    // Untracked files alone may be what a build left: the last commit is the
-    // better guess then, and they count too.
-    let found = "HEAD, for uncommitted work only".to_owned();
-    let uncommitted = Base { commit: head.to_owned(), found, target: None };
-    if work.tracked && !CI.iter().any(|name| variable(name).is_some()) {
-        return Ok(uncommitted);
-    }
-    match parent(git, head) {
-        Err(ChangeError::NoParent { .. }) if work.tracked || work.untracked => Ok(uncommitted),
-        other => other,
-    }
+    Ok(None)
+}
+
+/// A branch as the remote has it: the local one may be old.
+fn by_branch(git: &Git, head: &str, branch: &str) -> Result<Base, ChangeError> {
+    let is_remote = git.commit(&format!("refs/remotes/origin/{branch}"))?.is_some();
+    by_name(git, head, &if is_remote { format!("origin/{branch}") } else { branch.to_owned() })
 }
 
 fn by_name(git: &Git, head: &str, named: &str) -> Result<Base, ChangeError> {
@@ -156,7 +179,7 @@ fn by_ci(
         && variable("GITHUB_REF")
             .is_some_and(|name| name.starts_with("refs/pull/") && name.ends_with("/merge"));
     if is_merge && let Some(commit) = git.commit("HEAD^1")? {
-        let found = format!("what the pull request is merged into, {branch}");
+        let found = format!("target of the pull request, {branch}");
         return Ok(Some(Base { commit, found, target: Some(branch) }));
     }
     if is_shallow(git)? {

@@ -1,7 +1,7 @@
 //! Which commits do not contain a change.
 //!
 //! A failure that was seen on code without the change is not new with it. So
-//! the answer must be sure: whatever cannot be told counts as containing the
+//! the answer must be sure: whatever cannot be determined counts as containing the
 //! change.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -13,7 +13,7 @@ use crate::git::Git;
 /// How long git may think about each of three questions.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// More commits than this are not asked about.
+/// More commits than this are not queried.
 const MOST_COMMITS: usize = 4096;
 
 /// How many changed files are looked at in each commit.

@@ -4,7 +4,7 @@ use crate::change::patch::Hunk;
 
 /// Which commits changed each line of a file, one bit each. Lines that follow each
 /// other and have the same commits are one run. Nobody says how long a file is: the
-/// last run goes on without end.
+/// last run continues without end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Runs(Vec<Run>);
 

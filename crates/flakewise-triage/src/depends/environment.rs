@@ -88,7 +88,7 @@ const OPENED_NAMES: [&str; 21] = [
     "readme",
 ];
 
-/// Scripts: whoever runs one opens it.
+/// Scripts: running one opens it.
 const SCRIPTS: [&str; 16] = [
     "awk", "bash", "bat", "cmd", "fish", "lua", "php", "pl", "pm", "ps1", "r", "rb", "sed", "sh", "tcl",
     "zsh",

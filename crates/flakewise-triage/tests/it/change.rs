@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flakewise_triage::{ChangeError, ChangedFile, KeyEffect, LineRange, Shape};
 
-use crate::repository::{Repository, discover, file, git, kinds, lines};
+use crate::repository::{Repository, discover, discover_with, file, git, kinds, lines};
 
 const CART: &str = "one = 1\ntwo = 2\nthree = 3\nfour = 4\nfive = 5\nsix = 6\n";
 
@@ -352,6 +352,27 @@ fn cloned(arguments: &[&str]) -> (Repository, std::path::PathBuf, [String; 2]) {
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
 #[test]
+fn the_main_branch_of_the_project_counts_where_ci_names_no_target() {
+    let (repository, clone, [first, second]) = cloned(&[]);
+    let found = |base, main, variables: Variables<'_>| {
+        let change = discover_with(&clone, base, Some(main), variables).expect("asked").expect("there");
+        (change.base, change.found)
+    };
+    let release = (first, "merge base with origin/release".to_owned());
+    let main = (second, "merge base with origin/main".to_owned());
+    assert_eq!(found(None, "release", &[]), release);
+    assert_eq!(found(None, "origin/release", &[]), release);
+    assert_eq!(found(None, "release", &[("CI_DEFAULT_BRANCH", "main")]), release);
+    assert_eq!(found(None, "release", &[("GITHUB_BASE_REF", "main")]), main);
+    assert_eq!(found(Some("origin/main"), "release", &[]), main);
+    // On that branch itself it is as ever.
+    assert_eq!(found(None, "work", &[]).1, "parent of HEAD");
+    let error = discover_with(&clone, None, Some("nowhere"), &[]).expect_err("unknown");
+    assert!(matches!(error, ChangeError::UnknownBase { .. }), "{error}");
+    drop(repository);
+}
+
+#[test]
 fn the_target_branch_of_the_ci_system_is_the_base() {
     let (_repository, clone, [first, second]) = cloned(&[]);
     let cases: [(Variables<'_>, &str, &str); 9] = [
@@ -413,7 +434,7 @@ fn the_merge_that_github_checks_out_is_compared_with_what_it_merges_into() {
     let variables =
         [("GITHUB_BASE_REF", "main"), ("GITHUB_REF", "refs/pull/7/merge"), ("GITHUB_SHA", merge.as_str())];
     let change = discover(&clone, None, &variables).expect("asked").expect("there");
-    assert_eq!((change.base, change.found.as_str()), (second, "what the pull request is merged into, main"));
+    assert_eq!((change.base, change.found.as_str()), (second, "target of the pull request, main"));
     assert_eq!(change.files.len(), 1);
 }
 

@@ -20,7 +20,7 @@ fn counts(repository: &Repository, file: &str) -> Vec<u64> {
     (1..=u32::try_from(lines).expect("short")).map(|line| churn.changes(&path, &[(line, line)])).collect()
 }
 
-/// The obvious way, and CANNIER's own: git is asked for each line.
+/// The obvious way, and CANNIER's own: git is queried for each line.
 fn counts_by_git(repository: &Repository, file: &str, lines: usize) -> Vec<u64> {
     let of = |line: usize| {
         let place = format!("-L{line},{line}:{file}");

@@ -102,7 +102,16 @@ pub(crate) fn discover(
     base: Option<&str>,
     variables: &[(&str, &str)],
 ) -> Result<Option<Change>, ChangeError> {
-    Change::discover(folder, base, |name| {
+    discover_with(folder, base, None, variables)
+}
+
+pub(crate) fn discover_with(
+    folder: &Path,
+    base: Option<&str>,
+    main_branch: Option<&str>,
+    variables: &[(&str, &str)],
+) -> Result<Option<Change>, ChangeError> {
+    Change::discover(folder, base, main_branch, |name| {
         variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     })
 }

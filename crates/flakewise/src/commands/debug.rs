@@ -18,7 +18,7 @@ use crate::printer::Printer;
 /// Says for every test how it meets the change.
 pub(crate) fn meetings(arguments: &MeetingsArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let command = RunnerCommand::new(&arguments.command)?;
-    let change = Change::discover(Path::new("."), arguments.base.as_deref(), variable)?;
+    let change = Change::discover(Path::new("."), arguments.base.as_deref(), None, variable)?;
     let Some(change) = change else { return Ok(ExitCode::NothingFound) };
     let options = SuiteOptions {
         test_timeout: Duration::from_mins(1),

@@ -37,7 +37,7 @@ pub(crate) fn eval(arguments: &EvalArguments, printer: &Printer) -> Result<ExitC
     let evaluation = evaluation?;
     if let Some(issue) = evaluation.issues.first() {
         printer.warning(&format!(
-            "{} left out, the first is line {}: {}",
+            "skipped {}; the first is line {}: {}",
             count(evaluation.issues.len() as u64, "line"),
             issue.line,
             issue.text
@@ -46,7 +46,7 @@ pub(crate) fn eval(arguments: &EvalArguments, printer: &Printer) -> Result<ExitC
     printer.data(&evaluation.summary())?;
     if let Some(folder) = &arguments.out {
         evaluation.write(folder)?;
-        printer.hint(&format!("results and plots are in `{}`", folder.display()));
+        printer.hint(&format!("results and plots were written to `{}`", folder.display()));
     }
     Ok(ExitCode::Success)
 }

@@ -24,7 +24,7 @@ use crate::printer::Printer;
 
 /// Files up to this size are read at once, larger ones are streamed.
 const READ_AT_ONCE: u64 = 64 << 20;
-/// A batch is closed when it holds so many bytes of reports: what is in memory
+/// A batch is closed when it holds this many bytes of reports: what is in memory
 /// at a time.
 const BATCH_BYTES: u64 = 256 << 20;
 /// Issues shown per report.
@@ -86,11 +86,11 @@ fn finish(
     let mut code = ExitCode::Success;
     if let Some(trouble) = &summary.store_trouble {
         printer.warning(&format!(
-            "{} kept in `{}` instead of the history: {trouble}",
+            "{} kept in the spool `{}`: {trouble}",
             count(summary.reports_spooled as u64, "report"),
             arguments.spool.folder().display(),
         ));
-        printer.hint("the next ingest sends them; keep that folder between jobs");
+        printer.hint("the next ingest sends them; keep this directory between jobs");
         if arguments.strict || !(context.on_ci || summary.no_engine) {
             code = ExitCode::Store;
         }
@@ -301,7 +301,7 @@ impl Summary {
 
     fn text(&self, sender: &Sender) -> String {
         let mut text = format!(
-            "{} with {}",
+            "Ingested {}: {}",
             count(self.reports as u64, "report"),
             count(self.attempts as u64, "attempt")
         );
@@ -318,7 +318,7 @@ impl Summary {
         .map(|(number, name)| format!("{} {name}", flakewise_report::number(number as u64)))
         .collect();
         if !outcomes.is_empty() {
-            text.push_str(&format!(": {}", outcomes.join(", ")));
+            text.push_str(&format!(", {}", outcomes.join(", ")));
         }
         text.push_str(&format!("\nrun {}", Foreign::new(&self.run).line()));
         if let Some(commit) = &self.commit {
@@ -333,7 +333,7 @@ impl Summary {
             did.push(format!("{} added", flakewise_report::number(self.reports_added as u64)));
         }
         if self.reports_known > 0 {
-            did.push(format!("{} known already", flakewise_report::number(self.reports_known as u64)));
+            did.push(format!("{} already known", flakewise_report::number(self.reports_known as u64)));
         }
         if self.reports_from_spool > 0 {
             did.push(format!(
@@ -342,7 +342,7 @@ impl Summary {
             ));
         }
         if self.reports_spooled > 0 {
-            did.push(format!("{} kept for later", flakewise_report::number(self.reports_spooled as u64)));
+            did.push(format!("{} kept in the spool", flakewise_report::number(self.reports_spooled as u64)));
         }
         let (store, project) = (Foreign::new(&sender.store).line(), Foreign::new(&sender.project).line());
         text.push_str(&format!("\n{store}: {} (project {project})\n", did.join(", ")));

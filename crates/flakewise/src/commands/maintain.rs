@@ -43,13 +43,16 @@ fn line(summary: &MaintainSummary, dry_run: bool) -> String {
         ));
     }
     if summary.doubles_dropped > 0 {
-        parts.push(format!("dropped {} taken in twice", count(summary.doubles_dropped, "row")));
+        parts.push(format!("dropped {} ingested twice", count(summary.doubles_dropped, "row")));
     }
     if summary.days_left_to_others > 0 {
-        parts.push(format!("left {} to another process", count(summary.days_left_to_others as u64, "day")));
+        parts.push(format!(
+            "skipped {} that another process is merging",
+            count(summary.days_left_to_others as u64, "day")
+        ));
     }
     if summary.files_removed > 0 {
-        parts.push(format!("{remove} {}", count(summary.files_removed as u64, "dead file")));
+        parts.push(format!("{remove} {}", count(summary.files_removed as u64, "unused file")));
     }
     if parts.is_empty() {
         parts.push("nothing to do".to_owned());

@@ -1,14 +1,19 @@
 //! One module per command: call the crates that know, print what they say.
 
+mod config;
 mod culprit;
 mod debug;
+mod doctor;
 mod eval;
 mod explain;
+mod generate;
 mod hunt;
 mod ingest;
+mod init;
 #[cfg(feature = "history")]
 mod maintain;
 mod predict;
+mod quarantine;
 #[cfg(feature = "history")]
 mod report;
 mod reproduce;
@@ -20,17 +25,26 @@ mod show;
 mod sql;
 mod train;
 
+use flakewise_config::{Config, ConfigError};
+
 use crate::args::{Command, DebugCommand};
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::printer::Printer;
 
 /// Runs one command.
-pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::ExitCode, ExpectedError> {
+pub(crate) fn run(
+    command: Command,
+    config: Result<Config, ConfigError>,
+    printer: &Printer,
+) -> Result<std::process::ExitCode, ExpectedError> {
     // Whoever runs other people's tests must not leave them behind.
-    if matches!(command, Command::Run(_) | Command::Hunt(_) | Command::Culprit(_) | Command::Reproduce(_))
-        && let Some(code) = flakewise_runner::guard()
-    {
+    let runs_tests = match &command {
+        Command::Run(_) | Command::Hunt(_) | Command::Culprit(_) | Command::Reproduce(_) => true,
+        Command::Quarantine(arguments) => quarantine::collects(arguments),
+        _ => false,
+    };
+    if runs_tests && let Some(code) = flakewise_runner::guard() {
         return Ok(code);
     }
     let span = tracing::info_span!(
@@ -40,24 +54,40 @@ pub(crate) fn run(command: Command, printer: &Printer) -> Result<std::process::E
         exit = tracing::field::Empty
     )
     .entered();
-    let code = dispatch(command, printer);
+    let code = dispatch(command, config, printer);
     span.record("exit", code.as_ref().map_or_else(|error| error.exit_code() as u8, |code| *code));
     code.map(Into::into)
 }
 
 /// The exit code of one command.
-fn dispatch(command: Command, printer: &Printer) -> Result<u8, ExpectedError> {
+fn dispatch(
+    command: Command,
+    config: Result<Config, ConfigError>,
+    printer: &Printer,
+) -> Result<u8, ExpectedError> {
+    // These two help with a broken file.
+    let command = match command {
+        Command::Doctor(arguments) => return Ok(doctor::doctor(&arguments, &config, printer)? as u8),
+        Command::Init(arguments) => return Ok(init::init(&arguments, printer)? as u8),
+        command => command,
+    };
+    let config = config?;
     let code: Result<ExitCode, ExpectedError> = match command {
-        Command::Run(arguments) => return run::run(&arguments, printer),
+        Command::Run(arguments) => return run::run(&arguments, &config, printer),
         Command::Hunt(arguments) => hunt::hunt(&arguments, printer),
         Command::Culprit(arguments) => culprit::culprit(&arguments, printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, printer),
         Command::Debug(DebugCommand::Meetings(arguments)) => debug::meetings(&arguments, printer),
         Command::Debug(DebugCommand::Pairs(arguments)) => debug::pairs(&arguments, printer),
+        Command::Completions(arguments) => generate::completions(&arguments, printer),
+        Command::Man(arguments) => generate::man(&arguments, printer),
+        Command::Quarantine(arguments) => quarantine::quarantine(&arguments, printer),
         Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
-        Command::Predict(arguments) => predict::predict(&arguments, printer),
+        Command::Predict(arguments) => predict::predict(&arguments, &config, printer),
         Command::Explain(arguments) => explain::explain(&arguments, printer),
         Command::Train(arguments) => train::train(&arguments, printer),
+        Command::Config(arguments) => config::config(&arguments, &config, printer),
+        Command::Doctor(_) | Command::Init(_) => unreachable!("handled above"),
         Command::Eval(arguments) => eval::eval(&arguments, printer),
         #[cfg(feature = "history")]
         Command::Report(arguments) => report::report(&arguments, printer),
@@ -73,7 +103,7 @@ fn dispatch(command: Command, printer: &Printer) -> Result<u8, ExpectedError> {
     code.map(|code| code as u8)
 }
 
-/// How many processes of tests run side by side: as many as asked for, or as
+/// How many processes of tests run in parallel: as many as requested, or as
 /// there are cores.
 fn side_by_side(jobs: Option<u16>) -> usize {
     jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from)

@@ -2,15 +2,21 @@
 //! to, remember it.
 
 use std::cell::RefCell;
-use std::io::Write as _;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flakewise_config::Config;
 use flakewise_model::{
-    Attempt, Batch, Foreign, Notice, Phase, ReportBatch, ReportId, Run, RunId, RunReport, StoredVerdict,
+    Attempt, Batch, Fingerprint, Foreign, Notice, Phase, ReportBatch, ReportId, Run, RunId, RunReport,
+    StoredVerdict, TestFailure, shell_word,
 };
-use flakewise_report::{evidence_json, run_github, run_gitlab, run_json, run_markdown, run_text};
+use flakewise_report::{
+    evidence_json, findings_github, findings_gitlab, findings_sarif, quarantine_line, run_json, run_markdown,
+    run_text,
+};
 use flakewise_runner::{RunnerCommand, RunnerError, Suite, SuiteOptions};
 use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
 use indicatif::ProgressBar;
@@ -21,6 +27,7 @@ use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
 use crate::interrupts::Interrupts;
 use crate::printer::Printer;
+use crate::quarantine::{self, QuarantineFile};
 
 /// The most processes for one test when `--confidence` asks for more.
 const MOST_PROCESSES: u32 = 50;
@@ -33,14 +40,19 @@ const BASE_TIME: Duration = Duration::from_secs(30);
 /// The share of failing tests from which nothing is run again.
 const MAX_FAILURE_RATIO: f64 = 0.01;
 
-pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, ExpectedError> {
+pub(crate) fn run(arguments: &RunArguments, config: &Config, printer: &Printer) -> Result<u8, ExpectedError> {
     let command = RunnerCommand::new(&arguments.command)?;
+    // Before the suite runs: a quarantine that is not understood must not cost a run.
+    let quarantine =
+        if arguments.no_quarantine { None } else { QuarantineFile::open(&arguments.quarantine)? };
+    if let Some(file) = &quarantine {
+        file.refuse_skip()?;
+    }
     let ci = Ci::detect(&variable);
-    let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
-    let sender =
-        if arguments.no_store { None } else { Some(Sender::new(&arguments.store, &arguments.spool)?) };
+    let context = Context::new(&arguments.record.context, ci.as_ref(), &Git::discover(), on_ci());
+    let sender = Sender::recording(&arguments.record)?;
     // Before the suite runs: what tests leave behind is not part of the change.
-    let (change, change_trouble) = discover_change(arguments)?;
+    let (change, change_trouble) = discover_change(arguments, config)?;
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let options = SuiteOptions {
         test_timeout: arguments.test_timeout,
@@ -62,6 +74,7 @@ pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, Exp
         &mut flakewise_triage::Context {
             settings: &settings,
             change: change.as_ref(),
+            quarantine: quarantine.as_ref().map(|file| &file.in_force),
             run: &make_run,
             command: command.words(),
             memory: memory.as_mut(),
@@ -76,14 +89,14 @@ pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, Exp
         triaged => triaged?,
     };
     interrupts.suite_ended();
+    if let Some(file) = &quarantine {
+        triaged.report.notices.extend(quarantine::notices(file, &triaged));
+    }
     triaged.report.notices.extend(internal_errors.map(|text| Notice { text, warning: true }));
     let trying = |name: &str| {
         let mut bar = bar.borrow_mut();
         let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
-        bar.set_message(format!(
-            "checking that the printed command reproduces {}",
-            Foreign::new(name).line()
-        ));
+        bar.set_message(format!("checking the command that reproduces {}", Foreign::new(name).line()));
     };
     let reproducing = tracing::info_span!("reproduce commands").entered();
     try_lines(&mut triaged.report, &triaged.trials, arguments.reproduce_budget, &trying);
@@ -92,36 +105,39 @@ pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, Exp
         bar.finish_and_clear();
     }
     if let Some(error) = change_trouble.filter(|_| !triaged.report.failures.is_empty()) {
-        printer.warning(&format!("failures cannot be compared with the change: {error}"));
+        printer.warning(&format!("failures are not compared with the change: {error}"));
         if let Some(hint) = error.hint() {
             printer.hint(&hint);
         }
     }
-    let delivery = sender.as_ref().map(|sender| deliver(sender, &triaged, change.as_ref(), printer));
+    let delivery = sender.as_ref().map(|sender| deliver(sender, &mut triaged, change.as_ref(), printer));
     let written = arguments.write.iter().map(|(format, path)| {
-        write_file(path, &rendered(*format, &triaged))
+        write_file(path, *format, &triaged)
             .map_err(|source| ExpectedError::Write { path: path.clone(), source })
     });
-    // Whatever goes wrong here, the answer is told first.
+    // Whatever goes wrong here, the report is printed first.
     let written: Vec<_> = written.collect();
     if arguments.format == RunFormat::Text && !triaged.report.failures.is_empty() {
         printer.data("\n")?;
     }
-    printer.data(&rendered(arguments.format, &triaged))?;
+    printer.data_from(|out| render(arguments.format, &triaged, out))?;
     github(arguments, &triaged.report, printer)?;
+    if arguments.format == RunFormat::Text && triaged.report.exit.code != 0 {
+        hint_at_quarantine(&triaged.report, printer);
+    }
     match delivery {
         None | Some(Ok(Delivery { store_trouble: None, .. })) => {}
         Some(Ok(Delivery { store_trouble: Some(trouble), .. })) => {
             printer.warning(&format!(
-                "this run was kept in `{}` instead of the history: {trouble}",
-                arguments.spool.folder().display()
+                "this run is kept in the spool `{}`: {trouble}",
+                arguments.record.spool.folder().display()
             ));
-            printer.hint("the next run or ingest sends it; keep that folder between jobs");
+            printer.hint("the next run or ingest sends it; keep this directory between jobs");
         }
         Some(Err(error)) => {
             let reasons = std::iter::once(error.to_string()).chain(error.causes());
             let reasons: Vec<_> = reasons.collect();
-            printer.warning(&format!("this run will not be remembered: {}", reasons.join(": ")));
+            printer.warning(&format!("this run is not recorded in the history: {}", reasons.join(": ")));
         }
     }
     written.into_iter().collect::<Result<(), _>>()?;
@@ -129,6 +145,27 @@ pub(crate) fn run(arguments: &RunArguments, printer: &Printer) -> Result<u8, Exp
         return Ok(code as u8);
     }
     Ok(triaged.report.exit.code)
+}
+
+/// Says how to quarantine the first flaky test that nothing forgives.
+fn hint_at_quarantine(report: &RunReport, printer: &Printer) {
+    let is_open = |failure: &&TestFailure| {
+        failure.verdict.headline() == "flaky" && failure.quarantine.is_none() && failure.first().is_some()
+    };
+    let Some(failure) = report.failures.iter().find(is_open) else { return };
+    let own = failure.attempts.iter().filter(|attempt| attempt.phase != Phase::Base);
+    let fingerprints: BTreeSet<&str> = own
+        .filter(|attempt| attempt.outcome.is_failure())
+        .filter_map(|attempt| attempt.failure.as_ref()?.fingerprint.as_ref().map(Fingerprint::as_str))
+        .collect();
+    if fingerprints.is_empty() {
+        return;
+    }
+    let listed: String = fingerprints.iter().map(|one| format!(" --fingerprint {one}")).collect();
+    let test = shell_word(failure.test.as_str());
+    printer.hint(&format!(
+        "to forgive a flaky test until it is fixed: `flakewise quarantine add {test}{listed}`"
+    ));
 }
 
 /// Nothing is known of the tests: the exit code of the command is all there is.
@@ -156,9 +193,9 @@ fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
         most_processes: MOST_PROCESSES,
         verify_base: arguments.verify_base,
         tolerance: match arguments.tolerate {
-            None => Tolerance::Nothing,
-            Some(Tolerated::Known) => Tolerance::Known,
-            Some(Tolerated::Flaky) => Tolerance::Flaky,
+            Tolerated::Nothing => Tolerance::Nothing,
+            Tolerated::Known => Tolerance::Known,
+            Tolerated::Flaky => Tolerance::Flaky,
         },
         contrast: if arguments.postpone > 0 { CONTRAST } else { 0 },
         kind_time: KIND_TIME,
@@ -177,6 +214,7 @@ pub(super) fn hash_seed(seed: u64) -> u32 {
 /// where to look; else it matters once something fails.
 fn discover_change(
     arguments: &RunArguments,
+    config: &Config,
 ) -> Result<(Option<Change>, Option<flakewise_triage::ChangeError>), ExpectedError> {
     let _span = tracing::info_span!("change").entered();
     let option = match arguments {
@@ -184,7 +222,7 @@ fn discover_change(
         RunArguments { verify_base: true, .. } => Some("--verify-base"),
         _ => None,
     };
-    match Change::discover(Path::new("."), arguments.base.as_deref(), variable) {
+    match Change::discover(Path::new("."), arguments.base.as_deref(), config.base(), variable) {
         Ok(None) => option.map_or(Ok((None, None)), |option| Err(ExpectedError::NoRepository { option })),
         Ok(change) => Ok((change, None)),
         Err(error) if option.is_some() => Err(error.into()),
@@ -199,7 +237,7 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, pri
     match progress {
         Progress::Suite { worker: "main", .. } => {}
         Progress::Suite { done, selected, failed, .. } => {
-            let bar = bar.get_or_insert_with(|| printer.progress(selected, "the suite goes on"));
+            let bar = bar.get_or_insert_with(|| printer.progress(selected, "running the suite"));
             bar.set_position(done);
             bar.set_message(format!("{failed} failed"));
         }
@@ -207,41 +245,47 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, pri
             let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
             let how = match phase {
                 Phase::Fork => "in a fork",
-                Phase::Base => "at the base",
+                Phase::Base => "on the base revision",
                 _ => "in a new process",
             };
             bar.set_message(format!("{}/{of} alone {how}: {}", place + 1, Foreign::new(name).line()));
         }
         Progress::History => {
             if let Some(bar) = bar.as_ref() {
-                bar.set_message("asking the history");
+                bar.set_message("querying the history");
             }
         }
     }
 }
 
-fn rendered(format: RunFormat, triaged: &Triaged) -> String {
+fn render(format: RunFormat, triaged: &Triaged, mut out: impl Write) -> io::Result<()> {
     let report = &triaged.report;
-    match format {
-        RunFormat::Text => run_text(report),
-        RunFormat::Json => run_json(report),
-        RunFormat::Markdown => run_markdown(report),
-        RunFormat::Github => run_github(report),
-        RunFormat::Gitlab => run_gitlab(report),
+    let text = match format {
+        RunFormat::Json => return run_json(report, out),
         RunFormat::Junit => {
             let all: Vec<Attempt> = triaged.attempts.iter().chain(&triaged.base_attempts).cloned().collect();
-            let mut bytes = Vec::new();
-            flakewise_junit::write(&mut bytes, &all).expect("writing to memory does not fail");
-            String::from_utf8(bytes).expect("XML is written as UTF-8")
+            let quarantined = report.failures.iter();
+            let quarantined = quarantined
+                .filter_map(|failure| Some((failure.test.clone(), quarantine_line(failure)?)))
+                .collect();
+            return flakewise_junit::write_with_quarantine(out, &all, &quarantined);
         }
-    }
+        RunFormat::Text => run_text(report),
+        RunFormat::Markdown => run_markdown(report),
+        RunFormat::Sarif => findings_sarif(&report.into()),
+        RunFormat::Github => findings_github(&report.into()),
+        RunFormat::Gitlab => findings_gitlab(&report.into()),
+    };
+    out.write_all(text.as_bytes())
 }
 
-fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
+fn write_file(path: &Path, format: RunFormat, triaged: &Triaged) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    std::fs::write(path, anstream::adapter::strip_str(text).to_string())
+    let mut plain = io::BufWriter::new(anstream::StripStream::new(std::fs::File::create(path)?));
+    render(format, triaged, &mut plain)?;
+    plain.flush()
 }
 
 /// On GitHub, annotations beside the code and a summary of the job.
@@ -250,7 +294,7 @@ fn github(arguments: &RunArguments, report: &RunReport, printer: &Printer) -> Re
         return Ok(());
     }
     if arguments.format == RunFormat::Text {
-        printer.data(&run_github(report))?;
+        printer.data(&findings_github(&report.into()))?;
     }
     let Some(path) = variable("GITHUB_STEP_SUMMARY") else { return Ok(()) };
     let append = |path: &str| {
@@ -258,7 +302,7 @@ fn github(arguments: &RunArguments, report: &RunReport, printer: &Printer) -> Re
         file.write_all(run_markdown(report).as_bytes())
     };
     if let Err(error) = append(&path) {
-        printer.warning(&format!("the job summary could not be written: {error}"));
+        printer.warning(&format!("failed to write the job summary: {error}"));
     }
     Ok(())
 }
@@ -266,18 +310,18 @@ fn github(arguments: &RunArguments, report: &RunReport, printer: &Printer) -> Re
 /// Remembers the run. A store that fails never changes the answer.
 fn deliver(
     sender: &Sender,
-    triaged: &Triaged,
+    triaged: &mut Triaged,
     change: Option<&Change>,
     printer: &Printer,
 ) -> Result<Delivery, ExpectedError> {
-    let mut delivery = Delivery::default();
     if triaged.attempts.is_empty() {
-        return Ok(delivery);
+        return Ok(Delivery::default());
     }
     let report = &triaged.report;
     let verdicts = report.failures.iter().map(|failure| StoredVerdict::of(failure, evidence_json(failure)));
-    let mut batches =
-        vec![batch(&report.run, triaged.attempts.clone(), verdicts.collect(), report.is_complete())];
+    // Lent rather than copied: there may be very many.
+    let attempts = std::mem::take(&mut triaged.attempts);
+    let mut batches = vec![batch(&report.run, attempts, verdicts.collect(), report.is_complete())];
     if let (Some(change), false) = (change, triaged.base_attempts.is_empty()) {
         let run = Arc::new(Run {
             id: RunId::new(format!("{}/base", report.run.id)),
@@ -289,11 +333,11 @@ fn deliver(
         let own = |attempt: &Attempt| Attempt { run: Arc::clone(&run), ..attempt.clone() };
         batches.push(batch(&run, triaged.base_attempts.iter().map(own).collect(), Vec::new(), true));
     }
+    let mut delivery = Delivery::default();
     sender.send_waiting(&mut delivery, printer);
-    for batch in &batches {
-        sender.send(batch, &mut delivery)?;
-    }
-    Ok(delivery)
+    let sent = batches.iter().try_for_each(|batch| sender.send(batch, &mut delivery));
+    triaged.attempts = std::mem::take(&mut batches[0].reports[0].attempts);
+    sent.map(|()| delivery)
 }
 
 fn batch(run: &Arc<Run>, attempts: Vec<Attempt>, verdicts: Vec<StoredVerdict>, complete: bool) -> Batch {
@@ -332,8 +376,7 @@ const PASSED_RUNS: usize = 1;
 impl FromHistory<'_> {
     fn answer<T: Default>(&self, answer: Result<T, flakewise_history::HistoryError>) -> T {
         answer.unwrap_or_else(|error| {
-            self.printer
-                .warning(&format!("could not read the history, so nothing is known from it: {error}"));
+            self.printer.warning(&format!("failed to read the history; earlier runs are ignored: {error}"));
             T::default()
         })
     }

@@ -45,7 +45,7 @@ pub(super) fn search<T>(
     let context = Context::new(&ContextArguments::default(), ci.as_ref(), &Git::discover(), on_ci());
     let path = own_path(FOLDER).join(search_name(arguments, exhaustive, &Repository::find(&[])?.root));
     let (mut answers, seed) = Answers::open(&path, arguments.seed).unwrap_or_else(|error| {
-        printer.warning(&format!("this search cannot be gone on with if it is interrupted: {error}"));
+        printer.warning(&format!("cannot save progress; an interrupted search will start over: {error}"));
         (Answers::none(), arguments.seed.unwrap_or_else(rand::random))
     });
     let settings = CulpritSettings {
@@ -87,11 +87,11 @@ pub(super) fn search<T>(
     }
     if let Err(CulpritError::Runner(RunnerError::Interrupted { .. })) = found {
         keep_out_of_git(&path);
-        printer.hint("what was learnt is kept: the same command continues from here");
+        printer.hint("progress is saved: run the same command to resume");
     }
     let found = found?;
     if let Err(error) = answers.forget() {
-        printer.warning(&format!("what this search remembered could not be removed: {error}"));
+        printer.warning(&format!("failed to remove the saved progress of this search: {error}"));
     }
     Ok(found)
 }
@@ -150,7 +150,7 @@ fn failing_orders(arguments: &SearchArguments, test: &TestId, printer: &Printer)
         history.failing_orders(test, KNOWN_ORDERS)
     });
     orders.unwrap_or_else(|error| {
-        printer.warning(&format!("orders in which it failed before are not known: {error}"));
+        printer.warning(&format!("failed to read earlier failing orders from the history: {error}"));
         Vec::new()
     })
 }
@@ -165,11 +165,13 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: CulpritProgress, 
     let mut bar = bar.borrow_mut();
     let bar = bar.get_or_insert_with(|| printer.spinner("searching"));
     bar.set_message(match progress {
-        CulpritProgress::Alone => "the test alone".to_owned(),
-        CulpritProgress::Orders { tried } => format!("order {tried} of all tests"),
-        CulpritProgress::Reducing { left } => format!("{} tests left that may matter", number(left as u64)),
-        CulpritProgress::Trying { done, all } => format!("{} of {} tries", number(done), number(all)),
-        CulpritProgress::Confirming => "what was found, in new processes".to_owned(),
+        CulpritProgress::Alone => "running the test alone".to_owned(),
+        CulpritProgress::Orders { tried } => format!("running order {tried}"),
+        CulpritProgress::Reducing { left } => format!("reducing: {} candidates left", number(left as u64)),
+        CulpritProgress::Trying { done, all } => {
+            format!("{} of {} candidates tried", number(done), number(all))
+        }
+        CulpritProgress::Confirming => "confirming in new processes".to_owned(),
     });
 }
 

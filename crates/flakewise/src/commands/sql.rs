@@ -18,7 +18,7 @@ pub(crate) fn sql(arguments: &SqlArguments, printer: &Printer) -> Result<ExitCod
         RowsFormat::Json => rows_json(&rows),
     })?;
     if rows.truncated {
-        printer.warning(&format!("there are more than {} rows, see `--limit`", arguments.limit));
+        printer.warning(&format!("output limited to {} rows; pass `--limit` for more", arguments.limit));
     }
     Ok(ExitCode::Success)
 }

@@ -154,7 +154,7 @@ fn tests_that_need_nobody_are_told_apart() {
 fn a_name_that_no_test_has_is_an_error() {
     let output = Project::new().ask(&["test_nowhere"]);
     assert_eq!(output.code, Some(12));
-    assert!(output.stderr.contains("error: no test is called `test_nowhere`"), "{}", output.stderr);
+    assert!(output.stderr.contains("error: no test matches `test_nowhere`"), "{}", output.stderr);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_search_that_is_killed_goes_on_where_it_was() {
     first.kill().expect("it is there");
     first.wait().expect("it has ended");
     let report = project.report(&arguments);
-    // Answers that came too late to matter are not asked for.
+    // Answers that came too late to matter are not looked at.
     assert!(report["known_answers"].as_u64().expect("a number") >= 20, "{report:#}");
     assert_eq!(names(&report["culprits"][0]["tests"]), ["test_first", "test_second", "test_third"]);
     assert_eq!(names(&report["cleaners"]), ["test_cleans"]);
@@ -206,7 +206,7 @@ fn a_search_ends_with_its_budget_and_is_continued_by_the_same_command() {
     let first = search("culprit");
     assert_eq!((&first["answer"], &first["budget_exhausted"]), (&"undecided".into(), &true.into()));
     assert!(first["orders_tried"].as_u64().expect("a number") < 64, "{first:#}");
-    assert!(project.answers() > 0, "what was learnt is kept");
+    assert!(project.answers() > 0, "progress is saved");
     assert!(search("culprit")["known_answers"].as_u64().expect("a number") > 0);
     assert_eq!(search("reproduce")["budget_exhausted"], true);
 }

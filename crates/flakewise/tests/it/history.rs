@@ -69,6 +69,20 @@ fn reports_and_shows_for_people() {
 }
 
 #[test]
+fn a_report_to_look_at_is_one_file() {
+    let context = project();
+    let output = context.run(["report", "--project", "acme/shop", "--html", "out/flaky.html"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert_eq!(output.stdout, "wrote out/flaky.html: 2 failing tests in 10 runs\n");
+    let page = std::fs::read_to_string(context.path().join("out/flaky.html")).expect("written");
+    assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"), "{page}");
+    assert!(page.contains("Flaky tests of acme&#x2f;shop"));
+    assert!(page.contains("test_total") && !page.contains("test_add"));
+    let output = context.run(["report", "--html", "out/flaky.html", "--format", "json"]);
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+}
+
+#[test]
 fn reports_of_one_day_are_merged() {
     let context = context();
     for number in 0..3 {
@@ -87,7 +101,7 @@ fn an_empty_history_is_explained() {
     ----- stdout -----
     ----- stderr -----
     error: no history of project `acme/shop` at `.flakewise/history`
-    hint: take in reports first with `flakewise ingest`, or name the store with `--store` and the project with `--project`
+    hint: add reports with `flakewise ingest`, or pass the store with `--store` and the project with `--project`
     ");
 }
 

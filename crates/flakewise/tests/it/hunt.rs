@@ -298,7 +298,10 @@ fn a_command_without_tests_is_an_error_with_a_reason() {
     let output = project.context.finish(&mut project.command(&["--budget", "1s"]));
     let last: Vec<&str> = output.stderr.lines().rev().take(2).collect();
     assert_eq!(output.code, Some(20));
-    assert_eq!(last, ["hint: run the command by itself to see what it says", "error: no tests were found"]);
+    assert_eq!(
+        last,
+        ["hint: run the command without flakewise to see its output", "error: no tests were found"]
+    );
 }
 
 /// A fixed address, as a server that tests start may have one.
@@ -353,7 +356,7 @@ fn a_hunt_ends_with_its_budget_whatever_runs() {
     assert_eq!(report["always_fail"], Value::Array(vec![]));
     let notice = report["notices"][0]["text"].as_str().expect("a text");
     let left = 2 - report["executions"].as_u64().expect("a number");
-    assert!(left > 0 && notice.starts_with(&format!("not run for lack of time: {left} test")), "{notice}");
+    assert!(left > 0 && notice.starts_with(&format!("budget exhausted, not run: {left} test")), "{notice}");
 }
 
 #[test]
@@ -400,12 +403,13 @@ def test_dies_in_turn(tmp_path):
 ",
     );
     let temporary = context();
-    let mut command = project.command(&["--no-store", "--budget", "3s"]);
+    let mut command = project.command(&["--no-store", "--budget", "5s"]);
     command.env("TMPDIR", temporary.path());
     let output = project.context.finish(&mut command);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
-    assert!(report["executions"].as_u64() > Some(2), "{report:#}");
+    // How many there are depends on the machine.
+    assert!(report["executions"].as_u64() >= Some(2), "{report:#}");
     let folders = temporary.path().read_dir().expect("it is there").flatten();
     let left: Vec<_> = folders
         .flat_map(|users| users.path().read_dir().expect("a folder").flatten())

@@ -7,7 +7,7 @@ fn nothing_to_read_says_what_to_do() {
     ----- stdout -----
     ----- stderr -----
     error: no JUnit report found in `.`
-    hint: name the files, folders or patterns, such as `flakewise ingest 'build/**/*.xml'`
+    hint: pass files, directories or patterns, e.g. `flakewise ingest 'build/**/*.xml'`
     ");
 }
 
@@ -17,7 +17,7 @@ fn a_path_that_is_not_there_is_named() {
     exit code: 23
     ----- stdout -----
     ----- stderr -----
-    error: `missing.xml` is neither a file, a folder nor a pattern
+    error: `missing.xml` is not a file, directory or pattern
     ");
 }
 
@@ -33,7 +33,7 @@ fn reports_are_found_and_taken_in_once() {
     insta::assert_snapshot!(shown(&context.run(arguments)), @r"
     exit code: 0
     ----- stdout -----
-    2 reports with 4 attempts: 2 passed, 1 failed, 1 skipped
+    Ingested 2 reports: 4 attempts, 2 passed, 1 failed, 1 skipped
     run local/[RUN], commit 012345678, branch main
     .flakewise/history: 2 added (project acme/shop)
     ----- stderr -----
@@ -41,13 +41,13 @@ fn reports_are_found_and_taken_in_once() {
     insta::assert_snapshot!(shown(&context.run(arguments)), @r"
     exit code: 0
     ----- stdout -----
-    2 reports with 4 attempts: 2 passed, 1 failed, 1 skipped
+    Ingested 2 reports: 4 attempts, 2 passed, 1 failed, 1 skipped
     run local/[RUN], commit 012345678, branch main
-    .flakewise/history: 0 added, 2 known already (project acme/shop)
+    .flakewise/history: 0 added, 2 already known (project acme/shop)
     ----- stderr -----
     ");
     let pattern = context.run(["ingest", "build/**/*.xml", "--project", "acme/shop"]);
-    assert!(pattern.stdout.contains("1 report with 3 attempts"), "{}", pattern.stdout);
+    assert!(pattern.stdout.contains("Ingested 1 report: 3 attempts"), "{}", pattern.stdout);
 }
 
 #[cfg(feature = "history")]
@@ -69,7 +69,7 @@ fn ci_is_recognised() {
     insta::assert_snapshot!(shown(&context.finish(&mut command)), @r"
     exit code: 0
     ----- stdout -----
-    1 report with 1 attempt: 1 passed
+    Ingested 1 report: 1 attempt, 1 passed
     run github/77.2/unit, commit 012345678, branch main
     .flakewise/history: 1 added (project acme/shop)
     ----- stderr -----
@@ -128,12 +128,12 @@ fn a_store_out_of_reach_never_fails_a_ci_job_and_loses_nothing() {
     insta::assert_snapshot!(shown(&ingest(true, false)), @r"
     exit code: 0
     ----- stdout -----
-    1 report with 2 attempts: 1 passed, 1 failed
+    Ingested 1 report: 2 attempts, 1 passed, 1 failed
     run local/[RUN]
-    store: 1 kept for later (project p)
+    store: 1 kept in the spool (project p)
     ----- stderr -----
-    warning: 1 report kept in `.flakewise/spool` instead of the history: failed to open the history at `store`: Not a directory (os error)
-    hint: the next ingest sends them; keep that folder between jobs
+    warning: 1 report kept in the spool `.flakewise/spool`: failed to open the history at `store`: Not a directory (os error)
+    hint: the next ingest sends them; keep this directory between jobs
     ");
     assert_eq!(ingest(true, true).code, Some(22));
     assert_eq!(ingest(false, false).code, Some(22));
@@ -143,7 +143,7 @@ fn a_store_out_of_reach_never_fails_a_ci_job_and_loses_nothing() {
     insta::assert_snapshot!(shown(&ingest(true, false)), @r"
     exit code: 0
     ----- stdout -----
-    1 report with 1 attempt: 1 passed
+    Ingested 1 report: 1 attempt, 1 passed
     run local/[RUN]
     store: 1 added, 1 sent from the spool (project p)
     ----- stderr -----
@@ -174,12 +174,12 @@ fn a_read_only_store_is_spooled_for_too() {
     insta::assert_snapshot!(shown(&context.finish(&mut command)), @r"
     exit code: 0
     ----- stdout -----
-    1 report with 1 attempt: 1 passed
+    Ingested 1 report: 1 attempt, 1 passed
     run local/[RUN]
-    /sys/flakewise: 1 kept for later (project p)
+    /sys/flakewise: 1 kept in the spool (project p)
     ----- stderr -----
-    warning: 1 report kept in `.flakewise/spool` instead of the history: failed to write to the history at `/sys/flakewise`: Permission denied (os error)
-    hint: the next ingest sends them; keep that folder between jobs
+    warning: 1 report kept in the spool `.flakewise/spool`: failed to write to the history at `/sys/flakewise`: Permission denied (os error)
+    hint: the next ingest sends them; keep this directory between jobs
     ");
 }
 
@@ -189,7 +189,7 @@ fn damaged_reports_are_read_as_far_as_they_go() {
     let whole = pytest_report(1, &[("test_a", '.'), ("test_b", '.')]);
     context.write("cut.xml", &whole[..whole.len() - 60]);
     let output = context.run(["ingest", "cut.xml", "--project", "p"]);
-    assert!(output.stdout.contains("1 report with"), "{}", output.stdout);
+    assert!(output.stdout.contains("Ingested 1 report: "), "{}", output.stdout);
     assert!(output.stderr.contains("warning: cut.xml:1:"), "{}", output.stderr);
     let strict = context.run(["ingest", "cut.xml", "--project", "p", "--strict"]);
     assert_eq!(strict.code, Some(23));
@@ -206,12 +206,12 @@ fn a_build_without_the_engine_spools() {
     insta::assert_snapshot!(shown(&context.run(["ingest", "junit.xml", "--project", "p"])), @r"
     exit code: 0
     ----- stdout -----
-    1 report with 1 attempt: 1 passed
+    Ingested 1 report: 1 attempt, 1 passed
     run local/[RUN]
-    .flakewise/history: 1 kept for later (project p)
+    .flakewise/history: 1 kept in the spool (project p)
     ----- stderr -----
-    warning: 1 report kept in `.flakewise/spool` instead of the history: this build has no history engine
-    hint: the next ingest sends them; keep that folder between jobs
+    warning: 1 report kept in the spool `.flakewise/spool`: this build has no history engine
+    hint: the next ingest sends them; keep this directory between jobs
     ");
     let report = context.run(["report"]);
     assert_eq!(report.code, Some(22));
@@ -231,9 +231,9 @@ fn what_waits_and_cannot_be_read_holds_up_nothing() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stdout.contains(".flakewise/history: 1 added"), "{}", output.stdout);
     for text in [
-        "failed to use the spool at `spool/0000000000000000.batch.jsonl`: Is a directory (os error 21); it stays in the spool",
-        "`spool/1111111111111111.batch.jsonl` has format 99, and this version reads up to format 1; it stays in the spool",
-        "`spool/2222222222222222.batch.jsonl.bad` is damaged and was set aside: line 1: ",
+        "failed to use the spool at `spool/0000000000000000.batch.jsonl`: Is a directory (os error 21); the results stay in the spool",
+        "`spool/1111111111111111.batch.jsonl` has format 99, and this version reads up to format 1; the results stay in the spool",
+        "`spool/2222222222222222.batch.jsonl.bad` is damaged and was moved aside: line 1: ",
     ] {
         assert!(output.stderr.contains(text), "{text}: {}", output.stderr);
     }
@@ -259,13 +259,14 @@ fn a_spool_is_bounded_and_says_so_before_it_drops_anything() {
     assert!(!warnings(3).contains("dropped"));
     let warned = warnings(20);
     assert!(
-        warned.contains("`spool` holds 1 MB of results for the store, the oldest 20 days old; beyond 1,000 MB or 30 days the oldest are dropped"),
+        warned.contains("`spool` holds 1 MB of unsent results, the oldest 20 days old; beyond 1,000 MB or 30 days the oldest are dropped"),
         "{warned}"
     );
     assert!(context.path().join("spool/1111111111111111.batch.jsonl").exists());
     let dropped = warnings(40);
     assert!(
-        dropped.contains("dropped 1 file from `spool`: it keeps 1,000 MB or 30 days of results at most"),
+        dropped
+            .contains("dropped 1 file from `spool`: the spool is limited to 1,000 MB or 30 days of results"),
         "{dropped}"
     );
     assert!(!context.path().join("spool/1111111111111111.batch.jsonl").exists());

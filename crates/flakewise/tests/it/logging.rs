@@ -89,7 +89,7 @@ fn a_wrong_directive_is_an_error_with_a_hint() {
     exit code: 2
     ----- stdout -----
     ----- stderr -----
-    error: `flakewise=loud` in `FLAKEWISE_LOG` is neither a level nor TARGET=LEVEL
-    hint: levels are `off`, `error`, `warn`, `info`, `debug` and `trace`, such as `debug` or `flakewise_runner=debug,datafusion=info`
+    error: `flakewise=loud` in `FLAKEWISE_LOG` is not a level or TARGET=LEVEL
+    hint: levels are `off`, `error`, `warn`, `info`, `debug` and `trace`; examples: `debug`, `flakewise_runner=debug,datafusion=info`
     ");
 }

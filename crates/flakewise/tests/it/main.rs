@@ -1,11 +1,14 @@
 //! The real binary, as people and CI use it.
 
+mod config;
 mod culprit;
+mod doctor;
 #[cfg(all(feature = "history", target_os = "linux"))]
 mod durable;
 mod eval;
 mod explain;
 #[cfg(feature = "history")]
+mod generate;
 mod green;
 mod help;
 #[cfg(feature = "history")]
@@ -13,10 +16,12 @@ mod history;
 mod hostile;
 mod hunt;
 mod ingest;
+mod init;
 mod logging;
 #[cfg(feature = "history")]
 mod monorepo;
 mod predict;
+mod quarantine;
 mod run;
 mod train;
 mod zoo;
@@ -25,6 +30,21 @@ use flakewise_testkit::{Output, TestContext};
 
 fn context() -> TestContext {
     TestContext::new(env!("CARGO_BIN_EXE_flakewise"))
+}
+
+/// Runs git in a folder, with no settings but ours, and returns what it prints.
+fn git(folder: &std::path::Path, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"])
+        .args(["-c", "init.defaultBranch=main"])
+        .args(arguments)
+        .current_dir(folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .expect("git starts");
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// What changes from run to run is replaced: run names made of file contents,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use flakewise_testkit::{Output, TestContext};
 
-use crate::{context, python};
+use crate::{context, git, python};
 
 /// Two services with a test of the same name, of which one always fails.
 fn services() -> TestContext {
@@ -21,22 +21,10 @@ fn services() -> TestContext {
         &["add", "--all"],
         &["commit", "--quiet", "--message", "work"],
     ] {
-        git(&context, arguments);
+        git(context.path(), arguments);
     }
     context.write(".git/info/exclude", "__pycache__/\n.pytest_cache/\n.flakewise/\n*.xml\n");
     context
-}
-
-fn git(context: &TestContext, arguments: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=n", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false"])
-        .args(arguments)
-        .current_dir(context.path())
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .expect("git starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Runs a command of ours in a folder, with the history at the top.

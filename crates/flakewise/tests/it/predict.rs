@@ -1,11 +1,9 @@
 //! Prediction by source alone, as people and CI use it.
 
-use std::process::Command;
-
 use flakewise_testkit::{Output, TestContext};
 use serde_json::Value;
 
-use crate::{context, shown};
+use crate::{context, git, shown};
 
 /// Tests that wait for a time, which flaky ones do, and tests that compute.
 fn waits(number: usize) -> String {
@@ -40,24 +38,11 @@ pub(crate) fn project() -> TestContext {
     context
 }
 
-fn git(context: &TestContext, arguments: &[&str]) {
-    let status = Command::new("git")
-        .arg("-C")
-        .arg(context.path())
-        .args(["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"])
-        .args(arguments)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .stdout(std::process::Stdio::null())
-        .status();
-    assert!(status.expect("git starts").success(), "git {arguments:?}");
-}
-
 fn committed() -> TestContext {
     let context = project();
-    git(&context, &["init", "-q"]);
-    git(&context, &["add", "-A"]);
-    git(&context, &["commit", "-qm", "all"]);
+    git(context.path(), &["init", "-q"]);
+    git(context.path(), &["add", "-A"]);
+    git(context.path(), &["commit", "-qm", "all"]);
     context
 }
 
@@ -79,7 +64,11 @@ fn the_first_day_says_how_little_to_expect() {
     let output = project().run(["predict"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stdout.contains("60 tests in 6 files"), "{}", output.stdout);
-    assert!(output.stdout.contains("the pretrained model never saw this project"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("the pretrained model was not trained on this project"),
+        "{}",
+        output.stdout
+    );
     assert!(output.stdout.contains("flakewise train"), "{}", output.stdout);
     // Somebody always is the most likely.
     assert!(output.stdout.contains(" next: ") || output.stdout.contains("next:"), "{}", output.stdout);
@@ -165,8 +154,8 @@ fn without_git_nothing_is_known_to_have_changed() {
     exit code: 20
     ----- stdout -----
     ----- stderr -----
-    error: `--changed` needs a git repository with at least one commit
-    hint: leave `--changed` out to look at all tests
+    error: `--changed` requires a git repository with at least one commit
+    hint: remove `--changed` to predict all tests
     ");
 }
 
@@ -209,7 +198,7 @@ fn what_is_not_there_is_told() {
     exit code: 23
     ----- stdout -----
     ----- stderr -----
-    error: `nowhere` is no file or folder of this repository
+    error: `nowhere` is not a file or directory of this repository
     ");
     context.write("empty/readme.md", "");
     insta::assert_snapshot!(shown(&context.run(["predict", "empty"])), @r"
@@ -217,15 +206,15 @@ fn what_is_not_there_is_told() {
     ----- stdout -----
     no test found: 0 tests in 0 files
     ----- stderr -----
-    hint: tests are found in Python, Java, Rust, Go, JavaScript and TypeScript; name their folders, or begin at the root
+    hint: supported languages are Python, Java, Rust, Go, JavaScript and TypeScript; pass the directories of the tests, or run from the repository root
     ");
     insta::assert_snapshot!(shown(&context.run(["predict", "--model", "labels.jsonl"])), @r"
     exit code: 23
     ----- stdout -----
     ----- stderr -----
-    error: `labels.jsonl` cannot be used as a model
-      because: not a model of ours
-    hint: train it again with `flakewise train`
+    error: failed to load the model `labels.jsonl`
+      caused by: not a Flakewise model
+    hint: train a new model with `flakewise train`
     ");
 }
 

@@ -13,7 +13,7 @@ fn labels_make_a_model_that_predict_uses() {
         "{}",
         output.stdout
     );
-    assert!(output.stdout.ends_with("written to `.flakewise/model`\n"), "{}", output.stdout);
+    assert!(output.stdout.ends_with("Wrote the model to `.flakewise/model`\n"), "{}", output.stdout);
     let predicted = context.run(["predict", "--project", "acme/shop", "--threshold", "0"]);
     assert!(
         predicted.stdout.contains("this project's own model, `.flakewise/model`"),
@@ -140,7 +140,7 @@ fn embeddings_are_for_the_network_alone_and_must_be_whole() {
     };
     let (code, said) = train(["--model", "blend"]);
     assert_eq!(code, Some(23), "{said}");
-    assert!(said.contains("`--embeddings` needs `--model paths`"), "{said}");
+    assert!(said.contains("`--embeddings` requires `--model paths`"), "{said}");
     context.write("words.txt", "2 4\nsleep 1 0 0 0\ntime 0 1 0\n");
     let (code, said) = train(["--model", "paths"]);
     assert_eq!(code, Some(23), "{said}");
@@ -161,11 +161,11 @@ fn too_few_examples_are_an_answer_with_advice() {
     exit code: 12
     ----- stdout -----
     ----- stderr -----
-    warning: 1 of 3 lines could not be understood, the first is number 2: expected ident at line 1 column 2
-    warning: 1 of 2 labelled tests not found among the 60 tests of `[DIR]`, or not clear, such as `test_gone`
-    error: there is too little to learn from
-      because: flaky tests among the examples: 1, others: 0
-    hint: at least 10 flaky tests and 10 others must be known and found in the source; until then `flakewise predict` uses the pretrained model
+    warning: skipped 1 of 3 lines; the first is line 2: expected ident at line 1 column 2
+    warning: 1 of 2 labelled tests do not match exactly one of the 60 tests in `[DIR]`, e.g. `test_gone`
+    error: too few labelled tests to train a model
+      caused by: the examples have 1 flaky and 0 non-flaky tests
+    hint: training needs at least 10 flaky and 10 non-flaky tests that exist in the source; until then, `flakewise predict` uses the pretrained model
     ");
     assert!(!context.path().join(".flakewise/model").exists());
 }

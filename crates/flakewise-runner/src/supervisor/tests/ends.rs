@@ -4,7 +4,7 @@ use flakewise_model::Phase;
 
 use super::*;
 
-const TOO_EARLY: &str = "a pytest ended before it had collected its tests";
+const TOO_EARLY: &str = "a pytest process ended before it had collected its tests";
 
 /// A pytest that says this and ends.
 fn without_ready(messages: &[serde_json::Value], status: i32) -> Stage {
@@ -164,7 +164,7 @@ fn a_pytest_that_dies_outside_of_its_tests_is_broken() {
         stage.closes(0);
         stage.ends(COMMAND, libc::SIGSEGV);
         assert!(stage.end_of(0).died && stage.end_of(0).broken && stage.supervisor.run.broken);
-        assert_eq!(stage.warnings(), ["a pytest died while it ran no test"]);
+        assert_eq!(stage.warnings(), ["a pytest process died while no test was running"]);
     }
 }
 

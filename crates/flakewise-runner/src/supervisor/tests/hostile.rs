@@ -56,7 +56,10 @@ fn names_after_all_were_announced_change_nothing() {
     let mut stage = announced(&["test_a"], 1);
     stage.hears(0, [json!({"t": "tests", "ids": ["test_b"]})]);
     assert_eq!(stage.supervisor.sessions[0].names, ["test_a"]);
-    assert_eq!(stage.supervisor.run.incomplete, ["a pytest collected other tests than it had announced"]);
+    assert_eq!(
+        stage.supervisor.run.incomplete,
+        ["a pytest process collected other tests than it had announced"]
+    );
 }
 
 #[test]
@@ -73,7 +76,10 @@ fn a_plugin_may_repeat_a_suite_but_not_change_it() {
     assert_eq!(stage.supervisor.run.incomplete, [""; 0]);
     stage.hears(0, [ready(2)]);
     assert_eq!(stage.told(), [(0, ToAgent::Go)]);
-    assert_eq!(stage.supervisor.run.incomplete, ["a pytest collected other tests than it had announced"]);
+    assert_eq!(
+        stage.supervisor.run.incomplete,
+        ["a pytest process collected other tests than it had announced"]
+    );
 }
 
 #[test]
@@ -93,7 +99,7 @@ fn an_oversized_message_makes_the_run_incomplete() {
     let mut stage = announced(&["test_a"], 1);
     stage.hears(0, [word("oversized"), word("oversized")]);
     let reasons = &stage.supervisor.run.incomplete;
-    assert_eq!(reasons[..], ["pytest had something to say that was too long to be sent"]);
+    assert_eq!(reasons[..], ["a message of pytest was too long to send"]);
 }
 
 #[test]
@@ -177,7 +183,10 @@ fn results_without_end_are_not_kept_and_make_the_run_incomplete() {
     stage.supervisor.sessions[0].results = limit - 1;
     stage.hears(0, [start(0, "first"), failed(0), start(1, "first"), passed(1)]);
     assert_eq!(stage.outcomes(), [(0, Phase::First, Outcome::Failed)]);
-    assert_eq!(stage.supervisor.run.incomplete, [format!("a pytest reported more than {limit} results")]);
+    assert_eq!(
+        stage.supervisor.run.incomplete,
+        [format!("a pytest process reported more than {limit} results")]
+    );
     assert_eq!(stage.lost(0), [1], "a result that is dropped is no result");
 }
 
@@ -188,7 +197,7 @@ fn the_names_and_facts_of_all_sessions_together_are_limited() {
     stage.supervisor.name_bytes = MOST_NAMES - 2 * NAME_OVERHEAD;
     stage.hears(0, [json!({"t": "tests", "ids": ["test_a"]}), json!({"t": "tests", "ids": ["test_b"]})]);
     stage.hears(0, [ready(2)]);
-    let names = "the names of all tests are too long to be kept";
+    let names = "the names of all tests are too long";
     let announced = "pytest announced 2 tests and named 1";
     assert_eq!(stage.supervisor.run.incomplete, [names, announced]);
     assert!(stage.supervisor.name_bytes <= MOST_NAMES);
@@ -226,7 +235,10 @@ fn internal_errors_are_counted_and_the_first_are_named() {
         text.starts_with("the pytest agent hit 4001 internal errors: KeyError: 'a' at heap.py:7; é"),
         "{text}"
     );
-    assert!(text.ends_with("; and at 997 other places; please report this") && text.len() < 1000, "{text}");
+    assert!(
+        text.ends_with("; and at 997 other locations; please report this") && text.len() < 1000,
+        "{text}"
+    );
     assert_eq!(stage.supervisor.run.incomplete, [""; 0], "results are not affected");
 }
 
@@ -247,13 +259,13 @@ fn an_endless_command_line_is_not_kept() {
         stage.hears(0, [json!({"t": "more", "argv": [word], "named": [word], "env": {"A": word}})]);
     }
     assert!(stage.supervisor.sessions[0].hello.argv.len() <= MOST_WORDS >> 20);
-    assert_eq!(stage.supervisor.run.incomplete, ["the command line of a pytest is too long to be kept"]);
+    assert_eq!(stage.supervisor.run.incomplete, ["the command line of a pytest process is too long"]);
 }
 
 #[test]
 fn who_is_not_expected_is_not_heard() {
     let mut stage = announced(&["test_a"], 1);
-    // Two for jobs that nobody asked for, a zygote of no session, and one that
+    // Two for jobs that nobody requested, a zygote of no session, and one that
     // resumes a connection that never was.
     stage.connects(5, hello("child", 300, 7));
     stage.connects(6, hello("fresh", 301, 8));

@@ -272,6 +272,6 @@ fn a_new_process_names_only_tests_that_it_was_told_to_run() {
     let job = &stage.supervisor.jobs[&7];
     assert_eq!(
         (job.names.len(), job.trouble.as_deref()),
-        (2, Some("it found more tests than it was told to run"))
+        (2, Some("it collected more tests than requested"))
     );
 }

@@ -199,7 +199,7 @@ fn why_there_are_no_forks_is_said() {
     let mut stage = Stage::new();
     stage.connects(0, hello("main", COMMAND, 0));
     stage.hears(0, [json!({"t": "ready", "total": 0, "forks": false, "reason": "2 threads were running"})]);
-    let text = "tests run again in new processes instead of forks: 2 threads were running";
+    let text = "tests are rerun in new processes instead of forks: 2 threads were running";
     assert_eq!(stage.warnings(), [text]);
     assert!(!stage.supervisor.sessions[0].forks());
 }

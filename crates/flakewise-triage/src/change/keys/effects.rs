@@ -39,7 +39,7 @@ pub(crate) fn is_environment_by_key(path: &str) -> bool {
     matches!(table(path), Some(Table::Pyproject | Table::SetupCfg | Table::ToxIni))
 }
 
-/// What people are told about a package, and what is installed with it as
+/// What is reported about a package, and what is installed with it as
 /// `METADATA`.
 const DESCRIPTIONS: [&str; 20] = [
     "author",

@@ -11,7 +11,10 @@ use std::time::Instant;
 
 use flakewise_hunt::{HuntContext, HuntProgress, HuntSettings, Knowledge, Orders};
 use flakewise_model::{Attempt, Batch, HuntEnd, PastRuns, ReportBatch, ReportId, Run, TestId};
-use flakewise_report::{hunt_json, hunt_text, number};
+use flakewise_report::{
+    Findings, findings_github, findings_gitlab, findings_markdown, findings_sarif, hunt_json, hunt_text,
+    number,
+};
 use flakewise_runner::{Measured, RunnerCommand, Suite, SuiteOptions, Versions};
 use flakewise_spool::Journal;
 use indicatif::ProgressBar;
@@ -19,7 +22,7 @@ use indicatif::ProgressBar;
 use self::features::FeatureTable;
 use super::run::hash_seed;
 use super::{predict, side_by_side};
-use crate::args::{HuntArguments, SummaryFormat};
+use crate::args::{FindingsFormat, HuntArguments};
 use crate::context::{Ci, Context, Git, on_ci, project, variable};
 use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
@@ -43,9 +46,8 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     let began = Instant::now();
     let command = RunnerCommand::new(&arguments.command)?;
     let ci = Ci::detect(&variable);
-    let context = Context::new(&arguments.context, ci.as_ref(), &Git::discover(), on_ci());
-    let sender =
-        if arguments.no_store { None } else { Some(Sender::new(&arguments.store, &arguments.spool)?) };
+    let context = Context::new(&arguments.record.context, ci.as_ref(), &Git::discover(), on_ci());
+    let sender = Sender::recording(&arguments.record)?;
     let model = LoadedModel::find(arguments.model.as_deref(), &Repository::find(&[])?.root)?;
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let settings = HuntSettings {
@@ -72,7 +74,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
     let mut memory = Memory {
         sender: sender.as_ref(),
-        project: project(arguments.store.project.as_deref()),
+        project: project(arguments.record.store.project.as_deref()),
         model: Some(model),
         printer,
         report: None,
@@ -87,7 +89,7 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
     let options = SuiteOptions {
         test_timeout: arguments.test_timeout,
         hash_seed: hash_seed(seed),
-        output_to_stderr: arguments.format != SummaryFormat::Text,
+        output_to_stderr: arguments.format != FindingsFormat::Text,
         collect_only: false,
     };
     let mut suite = Suite::start(&command, options)?;
@@ -117,11 +119,15 @@ pub(crate) fn hunt(arguments: &HuntArguments, printer: &Printer) -> Result<ExitC
         table.write(path).map_err(|source| ExpectedError::Write { path: path.clone(), source })?;
     }
     printer.data(&match arguments.format {
-        SummaryFormat::Text => format!("\n{}", hunt_text(&report)),
-        SummaryFormat::Json => hunt_json(&report),
+        FindingsFormat::Text => format!("\n{}", hunt_text(&report)),
+        FindingsFormat::Json => hunt_json(&report),
+        FindingsFormat::Markdown => findings_markdown(&Findings::from(&report)),
+        FindingsFormat::Sarif => findings_sarif(&Findings::from(&report)),
+        FindingsFormat::Github => findings_github(&Findings::from(&report)),
+        FindingsFormat::Gitlab => findings_gitlab(&Findings::from(&report)),
     })?;
     if let Some(trouble) = memory.trouble {
-        printer.warning(&format!("not all of this hunt will be remembered: {trouble}"));
+        printer.warning(&format!("this hunt is not fully recorded in the history: {trouble}"));
     }
     Ok(match report.end {
         HuntEnd::Interrupted { signal } => ExitCode::of_signal(signal),
@@ -133,7 +139,7 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
     let mut bar = bar.borrow_mut();
     match progress {
         HuntProgress::Suite { done, tests } => {
-            bar.get_or_insert_with(|| printer.progress(tests, "the suite, once")).set_position(done);
+            bar.get_or_insert_with(|| printer.progress(tests, "running the suite")).set_position(done);
         }
         HuntProgress::Measuring { done, tests } => {
             if done == 1
@@ -144,12 +150,13 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: HuntProgress, pri
             bar.get_or_insert_with(|| printer.progress(tests, "measuring")).set_position(done);
         }
         HuntProgress::Orders { executions, found } => {
-            let message = format!("{} runs in other orders, {found} tests differ", number(executions));
+            let message =
+                format!("{} runs in shuffled orders, outcomes of {found} tests changed", number(executions));
             spin(&mut bar, printer, message);
         }
         HuntProgress::Hunting { executions, found, hidden } => {
             let runs = number(executions);
-            let message = format!("{runs} runs, {found} flaky found, {hidden:.1} expected to be hidden");
+            let message = format!("{runs} runs, {found} flaky, {hidden:.1} expected to be hidden");
             spin(&mut bar, printer, message);
         }
     }
@@ -202,7 +209,8 @@ impl Memory<'_> {
             Ok(()) => {
                 if let Some(trouble) = delivery.store_trouble {
                     let folder = sender.spool.folder().display();
-                    self.trouble = Some(format!("it is kept in `{folder}` until the next one: {trouble}"));
+                    self.trouble =
+                        Some(format!("results are kept in `{folder}` until the next hunt: {trouble}"));
                 }
                 if let Some(journal) = report.journal
                     && let Err(error) = journal.remove()
@@ -297,7 +305,7 @@ impl Memory<'_> {
         let Some(sender) = self.sender else { return nothing() };
         crate::identity::recall_former(&sender.history, tests.iter(), run);
         sender.history.runs_at(tests, commit, &run.variant).unwrap_or_else(|error| {
-            self.printer.warning(&format!("earlier runs of this commit are not counted: {error}"));
+            self.printer.warning(&format!("earlier runs of this commit are ignored: {error}"));
             nothing()
         })
     }
@@ -309,7 +317,7 @@ impl Memory<'_> {
         let known = known.and_then(|known| {
             known
                 .map_err(|error| {
-                    self.printer.warning(&format!("failures on other commits are not counted: {error}"));
+                    self.printer.warning(&format!("failures on other commits are ignored: {error}"));
                 })
                 .ok()
         });

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use flakewise_config::Config;
 use flakewise_model::TestId;
 use flakewise_predict::Familiarity;
 use flakewise_report::{
-    Risk, RiskReport, RiskScope, Threshold, risk_github, risk_json, risk_sarif, risk_text,
+    Risk, RiskReport, RiskScope, Threshold, findings_github, findings_gitlab, findings_markdown,
+    findings_sarif, risk_json, risk_text,
 };
 use flakewise_source::{
     Language, Package, SourceFile, SourcePath, is_foreign_folder, list_files, load_file, may_hold_tests,
@@ -23,7 +25,7 @@ use rayon::prelude::*;
 use self::cache::{Cache, Key, Keys};
 use self::judged::{JudgedFile, judge};
 use self::threshold::{Audience, choose};
-use crate::args::{PredictArguments, PredictFormat};
+use crate::args::{FindingsFormat, PredictArguments};
 use crate::context::{project, variable};
 use crate::declarations::Around;
 use crate::error::ExpectedError;
@@ -36,16 +38,20 @@ use crate::repository::{LoadedModel, Repository};
 const EXPLAIN_FROM: f64 = 0.1;
 /// How many tests below that get reasons when they are shown after all.
 const EXPLAINED: usize = 20;
-/// How many tests are told as most likely if none can be named.
+/// How many tests are listed as most likely if none can be named.
 const MOST_LIKELY: usize = 5;
 /// Files judged between two looks at the clock.
 const FILES_AT_ONCE: usize = 128;
 /// Who waits longer is shown progress.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(crate) fn predict(arguments: &PredictArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+pub(crate) fn predict(
+    arguments: &PredictArguments,
+    config: &Config,
+    printer: &Printer,
+) -> Result<ExitCode, ExpectedError> {
     let repository = Repository::find(&arguments.paths)?;
-    let (files, change) = files(arguments, &repository)?;
+    let (files, change) = files(arguments, config, &repository)?;
     let root = &repository.root;
     let loaded = LoadedModel::find(arguments.model.as_deref(), root)?;
     let declarations = loaded.declarations(root, printer);
@@ -115,13 +121,14 @@ struct AskedFile {
 /// are not even opened.
 fn files(
     arguments: &PredictArguments,
+    config: &Config,
     repository: &Repository,
 ) -> Result<(Vec<AskedFile>, Option<Change>), ExpectedError> {
     if !arguments.changed {
         let files = list_files(&repository.root, &repository.paths).into_iter();
         return Ok((files.map(|source| AskedFile { source, changed: None }).collect(), None));
     }
-    let change = Change::discover(&repository.root, arguments.base.as_deref(), variable)?;
+    let change = Change::discover(&repository.root, arguments.base.as_deref(), config.base(), variable)?;
     let change = change.ok_or(ExpectedError::NoRepository { option: "--changed" })?;
     let files = change.files.iter().filter_map(|file| {
         let is_there = file.kind != ChangeKind::Deleted && file.shape == Shape::File && !file.lossy;
@@ -136,7 +143,7 @@ fn files(
     Ok((files, Some(change)))
 }
 
-/// Whether a file lies below the paths asked about, and where people keep
+/// Whether a file lies below the requested paths, and where people keep
 /// their own tests.
 fn is_asked(file: &str, paths: &[PathBuf]) -> bool {
     paths.iter().any(|path| {
@@ -240,7 +247,7 @@ fn report(
     loaded: &LoadedModel,
 ) -> RiskReport {
     let audience =
-        if arguments.format == PredictFormat::Json { Audience::Machines } else { Audience::People };
+        if arguments.format == FindingsFormat::Json { Audience::Machines } else { Audience::People };
     let card = loaded.model.card().clone();
     let thresholds: Vec<(Familiarity, Threshold)> =
         [Familiarity::KnownClass, Familiarity::KnownProject, Familiarity::NewProject]
@@ -265,22 +272,24 @@ fn report(
             || own.is_some_and(|(_, threshold)| threshold.names(test.risk))
     };
     let (risks, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(is_named);
-    let speechless = risks.is_empty() && audience == Audience::People;
-    let most_likely = others.into_iter().take(if speechless { MOST_LIKELY } else { 0 }).collect();
+    let lists_most_likely = risks.is_empty() && audience == Audience::People;
+    let most_likely = others.into_iter().take(if lists_most_likely { MOST_LIKELY } else { 0 }).collect();
     RiskReport { origin: loaded.origin.clone(), card, scope, thresholds, risks, most_likely }
 }
 
-fn print(format: PredictFormat, report: &RiskReport, printer: &Printer) -> Result<(), ExpectedError> {
+fn print(format: FindingsFormat, report: &RiskReport, printer: &Printer) -> Result<(), ExpectedError> {
     printer.data(&match format {
-        PredictFormat::Text => risk_text(report),
-        PredictFormat::Json => risk_json(report),
-        PredictFormat::Sarif => risk_sarif(report),
-        PredictFormat::Github => risk_github(report),
+        FindingsFormat::Text => risk_text(report),
+        FindingsFormat::Json => risk_json(report),
+        FindingsFormat::Markdown => findings_markdown(&report.into()),
+        FindingsFormat::Sarif => findings_sarif(&report.into()),
+        FindingsFormat::Github => findings_github(&report.into()),
+        FindingsFormat::Gitlab => findings_gitlab(&report.into()),
     })?;
-    if report.scope.tests == 0 && report.scope.base.is_none() && format == PredictFormat::Text {
-        printer.hint("tests are found in Python, Java, Rust, Go, JavaScript and TypeScript; name their folders, or begin at the root");
+    if report.scope.tests == 0 && report.scope.base.is_none() && format == FindingsFormat::Text {
+        printer.hint("supported languages are Python, Java, Rust, Go, JavaScript and TypeScript; pass the directories of the tests, or run from the repository root");
     }
-    if format == PredictFormat::Github
+    if format == FindingsFormat::Github
         && let Some(note) = report.how_little_to_expect()
     {
         printer.hint(&note);

@@ -102,7 +102,7 @@ impl Row {
             (None, Some(Value::Number(label))) if label.as_u64().is_some_and(|label| label <= 1) => {
                 label.as_u64() == Some(1)
             }
-            _ => return Err("it has neither `flaky` nor a `label` of 0 or 1".to_owned()),
+            _ => return Err("missing `flaky`, or `label` with the value 0 or 1".to_owned()),
         };
         let category = kinds.iter().find_map(|kind| match kind {
             Kind::Category(category) if flaky => Some(*category),
@@ -112,7 +112,7 @@ impl Row {
         let joined =
             self.class.as_ref().zip(self.method.as_ref()).map(|(class, method)| format!("{class}#{method}"));
         let name = self.test.or(joined).or(self.test_name).or(id);
-        let name = name.ok_or("it names no test: `test` or `id` is missing")?;
+        let name = name.ok_or("missing `test` or `id`")?;
         let source = match self.source {
             None => None,
             Some(source) => {
@@ -142,7 +142,7 @@ fn language(name: Option<&str>) -> Result<Language, String> {
         // That of the public data.
         None | Some("java") => Ok(Language::Java),
         Some("python" | "py") => Ok(Language::Python),
-        Some(other) => Err(format!("its language `{other}` is not read")),
+        Some(other) => Err(format!("language `{other}` is not supported")),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
     let spinner = printer.spinner("reading tests");
     let examples = examples(labels, &root, &project, around.as_ref(), printer);
     check(&examples)?;
-    spinner.set_message(format!("learning from {}", count(examples.len() as u64, "test")));
+    spinner.set_message(format!("training on {}", count(examples.len() as u64, "test")));
     let kind = match arguments.model {
         TrainModel::Blend => ModelKind::Blend,
         TrainModel::Flast => ModelKind::Flast,
@@ -72,10 +72,12 @@ pub(crate) fn train(arguments: &TrainArguments, printer: &Printer) -> Result<Exi
     write_whole(&out, &model.to_bytes())?;
     printer.data(&card_text(model.card()))?;
     let shown = out.strip_prefix(&root).unwrap_or(&out);
-    printer.data(&format!("written to `{}`\n", Foreign::new(&shown.to_string_lossy()).line()))?;
+    printer.data(&format!("Wrote the model to `{}`\n", Foreign::new(&shown.to_string_lossy()).line()))?;
     match &arguments.out {
-        None => printer.hint("`flakewise predict` uses it from now on"),
-        Some(out) => printer.hint(&format!("use it with `flakewise predict --model {}`", out.display())),
+        None => printer.hint("`flakewise predict` now uses this model"),
+        Some(out) => {
+            printer.hint(&format!("use this model with `flakewise predict --model {}`", out.display()));
+        }
     }
     Ok(ExitCode::Success)
 }
@@ -90,7 +92,7 @@ fn groups(examples: &[Example]) -> FeatureGroups {
     }
 }
 
-/// Embeddings to start with, if any are asked for.
+/// Embeddings to start with, if any are requested.
 fn embeddings(arguments: &TrainArguments) -> Result<Option<Embeddings>, ExpectedError> {
     let Some(path) = &arguments.embeddings else { return Ok(None) };
     if arguments.model != TrainModel::Paths {
@@ -107,7 +109,7 @@ fn from_file(path: &Path, printer: &Printer) -> Result<Vec<Label>, ExpectedError
     let Labels { all, lines, trouble, not_understood } = read;
     if let Some((line, reason)) = trouble {
         printer.warning(&format!(
-            "{not_understood} of {} could not be understood, the first is number {line}: {reason}",
+            "skipped {not_understood} of {}; the first is line {line}: {reason}",
             count(lines, "line"),
         ));
     }
@@ -169,7 +171,7 @@ fn examples(
     }
     if let Some(example) = unknown.first() {
         printer.warning(&format!(
-            "{} of {} not found among the {} of `{}`, or not clear, such as `{example}`",
+            "{} of {} do not match exactly one of the {} in `{}`, e.g. `{example}`",
             unknown.len(),
             count(total as u64, "labelled test"),
             count(tests.len() as u64, "test"),

@@ -9,12 +9,12 @@ use flakewise_predict::Category;
 use super::labels::Label;
 use crate::error::ExpectedError;
 
-/// A test that never failed counts as not flaky after so many attempts. Most
+/// A test that never failed counts as not flaky after this many attempts. Most
 /// flaky tests fail less than once in a hundred, so that this proves little of
 /// one test; but of a thousand such tests hardly forty are flaky anyway, and
 /// with a higher bar a young history would teach nothing.
 const ENOUGH_ATTEMPTS: u64 = 20;
-/// More tests are not learnt from.
+/// More tests are not learned from.
 const MOST_TESTS: usize = 10_000_000;
 
 /// Labels by the verdicts of the history. Proved flakes are flaky; tests that

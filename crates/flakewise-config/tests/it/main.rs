@@ -1,0 +1,4 @@
+//! The configuration file, from outside.
+
+mod discover;
+mod parse;

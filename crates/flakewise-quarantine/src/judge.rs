@@ -1,0 +1,91 @@
+//! Whether a failure is forgiven.
+
+use chrono::NaiveDate;
+use flakewise_model::{Fingerprint, QuarantineStatus, Quarantined, TestId};
+
+use crate::{Accepts, Entry, Limits, Quarantine};
+
+/// The quarantine as it applies on one day.
+#[derive(Clone, Debug)]
+pub struct InForce {
+    /// The entries.
+    pub quarantine: Quarantine,
+    /// The day.
+    pub today: NaiveDate,
+    /// What entries may not exceed.
+    pub limits: Limits,
+}
+
+/// One failing execution of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenFailure<'a> {
+    /// What it has in common with others; none where nothing is known.
+    pub fingerprint: Option<&'a Fingerprint>,
+    /// Whether the process died or was stopped.
+    pub crashed: bool,
+}
+
+impl InForce {
+    /// What the quarantine says about a test with these failures, and whether that holds
+    /// only because an entry covers any failure. None if no entry is about the test.
+    ///
+    /// A test is forgiven only if every one of its failures is listed by an entry that has
+    /// not expired. Crashes and time-outs are never forgiven.
+    pub fn judge(&self, test: &TestId, failures: &[SeenFailure<'_>]) -> Option<(Quarantined, bool)> {
+        let has_begun = |entry: &&Entry| entry.since <= self.today;
+        let covering: Vec<&Entry> = self.quarantine.covering(test).filter(has_begun).collect();
+        let first = *covering.first()?;
+        let live: Vec<&Entry> = covering.iter().copied().filter(|entry| !self.is_expired(entry)).collect();
+        if failures.is_empty() || failures.iter().any(|failure| failure.crashed) {
+            let entry = live.first().copied().unwrap_or(first);
+            let status = if live.is_empty() { QuarantineStatus::Expired } else { QuarantineStatus::Crashed };
+            return Some((self.said(entry, status), false));
+        }
+        let lister = |failure: &SeenFailure<'_>| live.iter().copied().find(|entry| lists(entry, failure));
+        let any = live.iter().copied().find(|entry| entry.accepts == Accepts::AnyFailure);
+        if let Some(unlisted) = failures.iter().find(|failure| lister(failure).is_none()) {
+            if let Some(entry) = any {
+                return Some((self.said(entry, QuarantineStatus::Forgiven), true));
+            }
+            let covers = |entry: &&Entry| lists(entry, unlisted) || entry.accepts == Accepts::AnyFailure;
+            let expired = covering.iter().copied().filter(|entry| self.is_expired(entry)).find(covers);
+            let expired = expired.or(live.is_empty().then_some(first));
+            return Some(match expired {
+                Some(entry) => (self.said(entry, QuarantineStatus::Expired), false),
+                None => (self.said(live[0], QuarantineStatus::OtherFailure), false),
+            });
+        }
+        let entry = lister(&failures[0]).unwrap_or(first);
+        Some((self.said(entry, QuarantineStatus::Forgiven), false))
+    }
+
+    /// Whether an entry no longer applies.
+    pub fn is_expired(&self, entry: &Entry) -> bool {
+        self.today > self.last_day(entry)
+    }
+
+    /// The last day on which an entry applies: never later than the longest term allows.
+    pub fn last_day(&self, entry: &Entry) -> NaiveDate {
+        self.limits.last_day(entry.since).min(entry.until)
+    }
+
+    fn said(&self, entry: &Entry, status: QuarantineStatus) -> Quarantined {
+        Quarantined {
+            entry: entry.target.to_string(),
+            owner: entry.owner.clone(),
+            reason: entry.reason.clone(),
+            issue: entry.issue.clone(),
+            until: self.last_day(entry),
+            status,
+        }
+    }
+}
+
+fn lists(entry: &Entry, failure: &SeenFailure<'_>) -> bool {
+    match &entry.accepts {
+        Accepts::Fingerprints(fingerprints) => {
+            failure.fingerprint.is_some_and(|fingerprint| fingerprints.contains(fingerprint))
+        }
+        Accepts::AnyFailure => false,
+    }
+}

@@ -1,0 +1,94 @@
+use flakewise_model::{Fingerprint, QuarantineStatus, TestId};
+use flakewise_quarantine::{InForce, Limits, Quarantine, SeenFailure};
+
+use crate::{FILE, day};
+
+fn in_force(today: &str, limits: Limits) -> InForce {
+    InForce { quarantine: Quarantine::parse(FILE).expect("well-formed"), today: day(today), limits }
+}
+
+const LONG: Limits = Limits { max_entries: 20, max_days: 365 };
+const KNOWN: &str = "0123456789abcdef";
+const ALSO_KNOWN: &str = "fedcba9876543210";
+const OTHER: &str = "aaaaaaaaaaaaaaaa";
+
+/// A status, and whether it holds for any failure.
+type Judged = Option<(QuarantineStatus, bool)>;
+
+/// The status of a test that failed in these ways, and whether any failure will do.
+fn status(today: &str, test: &str, failures: &[&str]) -> Judged {
+    let test: TestId = test.parse().expect("an id");
+    let fingerprints: Vec<Option<Fingerprint>> =
+        failures.iter().map(|text| (text.len() == 16).then(|| Fingerprint::from_text(text))).collect();
+    let seen: Vec<SeenFailure<'_>> = fingerprints
+        .iter()
+        .zip(failures)
+        .map(|(fingerprint, text)| SeenFailure {
+            fingerprint: fingerprint.as_ref(),
+            crashed: *text == "crash",
+        })
+        .collect();
+    in_force(today, LONG).judge(&test, &seen).map(|(said, any)| (said.status, any))
+}
+
+#[test]
+fn only_known_failures_are_forgiven() {
+    use QuarantineStatus::{Crashed, Expired, Forgiven, OtherFailure};
+    const CARD: &str = "pytest:tests/test_pay.py::test_card";
+    const PAGE: &str = "pytest:tests/browser/test_page.py::test_page";
+    let table: [(&str, &str, &[&str], Judged); 18] = [
+        ("2026-10-31", CARD, &[KNOWN], None),
+        ("2026-11-16", CARD, &[KNOWN], Some((Forgiven, false))),
+        ("2026-11-16", CARD, &[KNOWN, ALSO_KNOWN, KNOWN], Some((Forgiven, false))),
+        ("2026-11-16", CARD, &[OTHER], Some((OtherFailure, false))),
+        ("2026-11-16", CARD, &[KNOWN, OTHER], Some((OtherFailure, false))),
+        ("2026-11-16", CARD, &["unknown"], Some((OtherFailure, false))),
+        ("2026-11-16", CARD, &["crash"], Some((Crashed, false))),
+        ("2026-11-16", CARD, &[KNOWN, "crash"], Some((Crashed, false))),
+        ("2026-11-16", CARD, &[], Some((Crashed, false))),
+        ("2026-11-16", "pytest:tests/test_pay.py::test_card[1]", &[KNOWN], None),
+        ("2026-11-16", "junit:tests/test_pay.py::test_card", &[KNOWN], None),
+        ("2026-11-20", CARD, &[KNOWN], Some((Forgiven, false))),
+        ("2026-11-21", CARD, &[KNOWN], Some((Expired, false))),
+        ("2026-11-21", CARD, &[OTHER], Some((Expired, false))),
+        ("2026-11-21", CARD, &["crash"], Some((Expired, false))),
+        ("2026-11-21", PAGE, &[OTHER, "unknown"], Some((Forgiven, true))),
+        ("2026-11-21", PAGE, &["crash"], Some((Crashed, false))),
+        ("2026-12-01", PAGE, &[OTHER], Some((Expired, false))),
+    ];
+    for (today, test, failures, expected) in table {
+        assert_eq!(status(today, test, failures), expected, "{test} on {today} with {failures:?}");
+    }
+}
+
+#[test]
+fn no_entry_outlasts_the_longest_term() {
+    let limits = Limits { max_entries: 20, max_days: 7 };
+    let test: TestId = "pytest:tests/test_pay.py::test_card".parse().expect("an id");
+    let known = Fingerprint::from_text(KNOWN);
+    let seen = [SeenFailure { fingerprint: Some(&known), crashed: false }];
+    let judged = |today| in_force(today, limits).judge(&test, &seen).expect("there is an entry").0;
+    assert!(judged("2026-11-08").is_forgiven());
+    let said = judged("2026-11-09");
+    assert_eq!((said.status, said.until), (QuarantineStatus::Expired, day("2026-11-08")));
+    assert_eq!(said.owner, "@acme/payments");
+}
+
+#[test]
+fn violations_name_the_owner() {
+    let shown = |today, limits| -> Vec<String> {
+        in_force(today, limits).violations().iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(shown("2026-11-16", LONG), [""; 0]);
+    let late = shown("2026-11-25", Limits { max_entries: 1, max_days: 20 });
+    let early = shown("2026-11-05", Limits { max_entries: 2, max_days: 10 });
+    insta::assert_snapshot!([late, early].concat().join("\n"));
+}
+
+#[test]
+fn entries_for_no_test_are_found() {
+    let quarantine = Quarantine::parse(FILE).expect("well-formed");
+    let tests: Vec<TestId> = vec!["pytest:tests/browser/test_a.py::test_a".parse().expect("an id")];
+    let unknown: Vec<_> = quarantine.unknown(&tests).map(|entry| entry.target.as_str()).collect();
+    assert_eq!(unknown, ["pytest:tests/test_pay.py::test_card"]);
+}

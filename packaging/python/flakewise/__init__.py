@@ -1,0 +1,1 @@
+"""Tells you whether a failing test is flaky, and why. The program is a binary: run `flakewise`."""
