@@ -74,8 +74,9 @@ pub struct Section {
 }
 
 /// All sections, in the order of the reference.
-pub static SECTIONS: [Section; 5] = [
-    Section { name: "run", help: "Defaults of `flakewise run`" },
+pub static SECTIONS: [Section; 6] = [
+    Section { name: "run", help: "Defaults of `flakewise run` and `flakewise check`" },
+    Section { name: "check", help: "Defaults of `flakewise check` alone" },
     Section { name: "hunt", help: "Defaults of `flakewise hunt`" },
     Section { name: "report", help: "Defaults of `flakewise report`" },
     Section { name: "owners", help: "Who owns which tests" },
@@ -85,13 +86,13 @@ pub static SECTIONS: [Section; 5] = [
 const ANY_COUNT: Kind = Kind::Integer(0..=u32::MAX as u64);
 
 /// All keys: those outside of sections first, then by section.
-pub static KEYS: [Key; 21] = [
+pub static KEYS: [Key; 22] = [
     Key {
         name: "command",
         kind: Kind::Command,
         default: KeyDefault::Described("none"),
         example: r#"["pytest", "-q"]"#,
-        help: "Command that runs the tests, for `run`, `hunt`, `culprit` and `reproduce` without one",
+        help: "Command that runs the tests, for `run`, `check`, `hunt`, `culprit` and `reproduce` without one",
     },
     Key {
         name: "store",
@@ -117,7 +118,7 @@ pub static KEYS: [Key; 21] = [
     Key {
         name: "test-timeout",
         kind: Kind::Duration { zero: false },
-        default: KeyDefault::Described("`10m` in `run`, `1m` in other commands"),
+        default: KeyDefault::Described("`10m` in `run` and `check`, `1m` in other commands"),
         example: r#""2m""#,
         help: "Stop a test that takes longer than this",
     },
@@ -169,6 +170,13 @@ pub static KEYS: [Key; 21] = [
         default: KeyDefault::Value("10s"),
         example: r#""30s""#,
         help: "Time for checking `reproduce:` commands before they are printed; `\"0s\"` skips the check",
+    },
+    Key {
+        name: "check.share",
+        kind: Kind::Positive,
+        default: KeyDefault::Value("0.25"),
+        example: "0.5",
+        help: "Time for reruns of new and changed tests, as a share of the suite's",
     },
     Key {
         name: "hunt.budget",

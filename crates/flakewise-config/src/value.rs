@@ -95,6 +95,14 @@ pub fn confidence(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be at least 0.5 and less than 1".to_owned())
 }
 
+/// A number from 0.
+pub fn positive_or_zero(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)
+        .ok_or_else(|| "must be a number from 0".to_owned())
+}
+
 /// A number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
     text.parse()

@@ -60,7 +60,8 @@ pub use state::{SharedState, StateChange, StateKind};
 pub use test_id::{TestId, TestIdBuilder, TestIdError};
 pub use triage::{
     AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, FailureVerdict, FlakyKind,
-    Incident, Notice, Novelty, OpenQuestion, Proof, Refusal, RunReport, TestFailure, Touch, TouchedFile,
+    Incident, Notice, Novelty, OpenQuestion, Proof, Refusal, Review, RunReport, TestFailure, Touch,
+    TouchedFile,
 };
 pub use variant::Variant;
 

@@ -29,6 +29,8 @@ pub struct RunReport {
     pub incidents: Vec<Incident>,
     /// What the failures were compared with; none without version control.
     pub change: Option<ChangeSummary>,
+    /// What reruns of new and changed tests showed; none if they were not requested.
+    pub review: Option<Review>,
     /// Things a person should know about how the run was done.
     pub notices: Vec<Notice>,
     /// How the build ends, and why.
@@ -45,6 +47,36 @@ impl RunReport {
     /// Whether every test was found and gave a result.
     pub fn is_complete(&self) -> bool {
         self.lost.is_empty() && self.uncollected.is_empty() && self.exit.reason != ExitReason::Lost
+    }
+}
+
+/// What reruns of new and changed tests showed that had passed in the suite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Review {
+    /// How many such tests there are.
+    pub tests: u64,
+    /// How many of them are flaky.
+    pub flaky: u64,
+    /// Reruns of all of them.
+    pub runs: u64,
+    /// The fewest and the most reruns of a test that did not fail.
+    pub each: (u32, u32),
+    /// How often each of them should have been rerun.
+    pub goal: u32,
+    /// Tests that fail this often were to be found.
+    pub rate: f64,
+    /// How long it took.
+    pub time: Duration,
+    /// How long it may have taken.
+    pub budget: Duration,
+}
+
+impl Review {
+    /// The probability that a flaky test with the given rate would have failed in
+    /// these reruns: for the test that was rerun least.
+    pub fn shows(&self) -> Probability {
+        let misses = (1.0 - self.rate).powi(i32::try_from(self.each.0).unwrap_or(i32::MAX));
+        Probability::clamped(1.0 - misses)
     }
 }
 
@@ -321,6 +353,13 @@ pub enum Proof {
         /// How often it had failed before.
         failures_before: u32,
     },
+    /// It passed in the suite and failed when it was rerun on the same code.
+    FailedAgain {
+        /// How many reruns failed.
+        failed: u32,
+        /// How many reruns there were.
+        runs: u32,
+    },
     /// It failed every time it ran.
     AlwaysFailed {
         /// How often it ran, the first time included.
@@ -520,6 +559,8 @@ pub enum ExitReason {
     NotTolerated,
     /// Tests were lost: a run that lost tests is never green.
     Lost,
+    /// A new or changed test passed in the suite and failed when it was rerun.
+    FoundFlaky,
 }
 
 impl ExitReason {
@@ -530,6 +571,7 @@ impl ExitReason {
             Self::Tolerated => "tolerated",
             Self::NotTolerated => "not-tolerated",
             Self::Lost => "lost",
+            Self::FoundFlaky => "found-flaky",
         }
     }
 }
@@ -538,6 +580,13 @@ impl TestFailure {
     /// Whether the quarantine forgives it.
     pub fn is_quarantined(&self) -> bool {
         self.quarantine.as_ref().is_some_and(Quarantined::is_forgiven)
+    }
+
+    /// Whether it passed in the suite, and failed only when it was rerun.
+    pub fn passed_in_suite(&self) -> bool {
+        self.attempts
+            .iter()
+            .any(|attempt| attempt.phase == Phase::First && attempt.outcome == Outcome::Passed)
     }
 
     /// The first attempt: the failure this is about.

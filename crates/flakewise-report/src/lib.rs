@@ -8,6 +8,7 @@
 //! Text carries ANSI styles; the caller strips them where they are not wanted.
 //! Everything is understandable without them.
 
+mod check;
 mod culprit;
 mod explain;
 mod finding;
@@ -24,6 +25,7 @@ mod text;
 mod words;
 mod workflow;
 
+pub use check::check_markdown;
 pub use culprit::{culprit_json, culprit_text, reproduce_json, reproduce_text};
 pub use explain::{Explanation, PathStep, WeighedLine, explain_text};
 pub use finding::{

@@ -96,7 +96,7 @@ pub(crate) struct Facts<'a> {
 
 impl Facts<'_> {
     /// Executions that were not skipped.
-    fn ran(&self) -> impl Iterator<Item = &Execution> {
+    fn ran(&self) -> impl Iterator<Item = &Execution> + Clone {
         self.executions.iter().filter(|execution| execution.outcome != Outcome::Skipped)
     }
 
@@ -451,10 +451,16 @@ fn proofs(facts: &Facts<'_>, blame: &Blame) -> Vec<Proof> {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     if let Some(place) = place {
         let failures = facts.executions[..place].iter().filter(|execution| execution.outcome.is_failure());
-        proofs.push(Proof::PassedAgain {
-            phase: facts.executions[place].phase,
-            failures_before: count(failures.count()),
-        });
+        if facts.executions[place].phase == Phase::First {
+            let reruns = facts.ran().filter(|execution| execution.phase != Phase::First);
+            let failed = reruns.clone().filter(|execution| execution.outcome.is_failure());
+            proofs.push(Proof::FailedAgain { failed: count(failed.count()), runs: count(reruns.count()) });
+        } else {
+            proofs.push(Proof::PassedAgain {
+                phase: facts.executions[place].phase,
+                failures_before: count(failures.count()),
+            });
+        }
         if let Some((failing, passing)) =
             facts.hash_seed.filter(|_| *blame == Blame::Flaky(FlakyKind::HashSeed))
         {
@@ -647,6 +653,15 @@ mod tests {
         let past = crate::Past { installed_since: packages.clone(), ..crate::Past::default() };
         let verdict = Case { past: Some(past), ..Case::failed_throughout() }.judge();
         assert!(verdict.proofs.contains(&Proof::InstalledDiffers { packages }));
+    }
+
+    #[test]
+    fn a_test_that_passed_in_the_suite_and_failed_when_rerun_is_flaky() {
+        use Outcome::{Failed, Passed};
+        use Phase::{First, Fork, Order};
+        let verdict = Case::new(&[(First, Passed), (Order, Passed), (Order, Failed), (Fork, Failed)]).judge();
+        assert!(verdict.blame.is_proved_flaky());
+        assert_eq!(verdict.proofs[0], Proof::FailedAgain { failed: 2, runs: 3 });
     }
 
     #[test]
@@ -962,8 +977,9 @@ mod tests {
             if case.gate && !passed {
                 prop_assert_eq!(&verdict.blame, &Blame::Undecided(OpenQuestion::TooManyFailures));
             }
-            let says_passed =
-                verdict.proofs.iter().any(|proof| matches!(proof, Proof::PassedAgain { .. }));
+            let is_pass =
+                |proof: &Proof| matches!(proof, Proof::PassedAgain { .. } | Proof::FailedAgain { .. });
+            let says_passed = verdict.proofs.iter().any(is_pass);
             let says_failed =
                 verdict.proofs.iter().any(|proof| matches!(proof, Proof::AlwaysFailed { .. }));
             prop_assert_eq!((says_passed, says_failed), (passed, !passed));

@@ -102,6 +102,29 @@ impl<'a> Ladder<'a> {
         self.failing.entry(execution.test).or_default().push(execution);
     }
 
+    /// Keeps executions of tests that never failed.
+    pub(crate) fn keep(&mut self, executions: Vec<Execution>) {
+        self.quiet.extend(executions);
+    }
+
+    /// A test that had passed failed when it was rerun: these are its reruns.
+    pub(crate) fn found(&mut self, test: TestKey, reruns: Vec<Execution>) {
+        let mut all: Vec<Execution> = self.quiet.extract_if(.., |one| one.test == test).collect();
+        all.extend(reruns);
+        if let Some(failing) = all.iter().find(|one| one.outcome.is_failure()) {
+            self.group(failing);
+        }
+        for execution in all {
+            self.add(execution);
+        }
+    }
+
+    /// Whether a failing test passed in the suite.
+    pub(crate) fn passed_in_suite(&self, test: TestKey) -> bool {
+        let executions = self.failing.get(&test).map_or(&[][..], Vec::as_slice);
+        executions.iter().any(|one| one.phase == Phase::First && one.outcome == Outcome::Passed)
+    }
+
     /// The incident of a test that failed.
     pub(crate) fn incident(&self, test: TestKey) -> &Incident {
         &self.incidents[self.incident_of[&test].0]
@@ -602,6 +625,22 @@ mod tests {
         assert!(!gate(&kinds[..10], 20), "ten never close it");
         assert!(gate(&kinds, 20));
         assert!(!gate(&kinds, 1100), "one in a hundred does not either");
+    }
+
+    #[test]
+    fn a_test_that_fails_when_rerun_keeps_its_pass_in_the_suite() {
+        let settings = settings(0, 0, None);
+        let mut ladder = Ladder::new(&settings, &|_| {});
+        for number in 0..2 {
+            ladder.ended(&execution(number, Phase::First, Outcome::Passed));
+        }
+        ladder.keep(vec![execution(1, Phase::Fork, Outcome::Passed)]);
+        let failing = of_kind("KeyError", execution(0, Phase::Fork, Outcome::Failed));
+        ladder.found(key(0), vec![execution(0, Phase::Fork, Outcome::Passed), failing]);
+        assert_eq!(told(&ladder.failing()[&key(0)]), ["0:first:P", "0:fork:P", "0:fork:F"]);
+        assert_eq!(told(ladder.never_failed()), ["1:first:P", "1:fork:P"]);
+        assert!(ladder.is_cleared(key(0)) && ladder.passed_in_suite(key(0)) && !ladder.is_gate_closed());
+        assert_eq!((ladder.passed, ladder.incident_number(key(0))), (2, 0));
     }
 
     #[test]

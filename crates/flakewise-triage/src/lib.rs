@@ -20,6 +20,7 @@ mod kind;
 mod ladder;
 mod policy;
 mod reproduce;
+mod review;
 #[cfg(test)]
 mod testing;
 mod triage;
@@ -36,5 +37,6 @@ pub use policy::Tolerance;
 #[doc(hidden)]
 pub mod simulate;
 pub use reproduce::{Trial, try_lines};
+pub use review::ReviewSettings;
 pub use triage::{Context, Memory, NoMemory, Past, Progress, TriageSettings, Triaged, triage};
 pub use watch::meetings;

@@ -91,6 +91,9 @@ pub(crate) fn exit(ending: &Ending<'_>, failures: &[TestFailure]) -> BuildExit {
     };
     let all_tolerated = !failures.is_empty() && failures.iter().all(tolerated);
     if code == 0 {
+        if failures.iter().any(|failure| failure.passed_in_suite() && !tolerated(failure)) {
+            return BuildExit { runner, code: TESTS_FAILED, reason: ExitReason::FoundFlaky };
+        }
         // A process that a test ended may well have said that all is well.
         let unseen = failures.iter().any(|failure| is_unseen(failure) && !tolerated(failure));
         if unseen {
@@ -672,6 +675,46 @@ mod tests {
         }
     }
 
+    /// A test that passed in the suite and failed when it was rerun.
+    fn found(failure: TestFailure) -> TestFailure {
+        let mut first = failure.attempts[0].clone();
+        first.outcome = Outcome::Passed;
+        let mut again = failure.attempts[0].clone();
+        (again.phase, again.number) = (Phase::Fork, 2);
+        TestFailure { attempts: vec![first, again], ..failure }
+    }
+
+    #[test]
+    fn the_table_of_exit_codes_with_a_flaky_test_that_passed_in_the_suite() {
+        use ExitReason::{FoundFlaky, Lost, NotTolerated, Runner};
+        let nothing = |went: Went| Went { policy: Tolerance::Nothing, ..went };
+        let zero = |went: Went| Went { code: Some(0), ..went };
+        let table: [(&str, Went, Vec<TestFailure>, u8, ExitReason); 7] = [
+            ("found", nothing(zero(DIRECT)), vec![found(tolerated())], 1, FoundFlaky),
+            ("found below make", nothing(zero(WRAPPED)), vec![found(tolerated())], 1, FoundFlaky),
+            ("found, and known", zero(DIRECT), vec![found(tolerated())], 0, Runner),
+            ("found, and quarantined", nothing(zero(DIRECT)), vec![found(forgiven())], 0, Runner),
+            (
+                "found beside a forgiven one",
+                Went { forgiven: true, ..zero(DIRECT) },
+                vec![tolerated(), found(not_tolerated())],
+                1,
+                FoundFlaky,
+            ),
+            ("found beside a failure", DIRECT, vec![not_tolerated(), found(tolerated())], 1, NotTolerated),
+            (
+                "found, and tests were lost",
+                Went { complete: false, ..zero(DIRECT) },
+                vec![found(tolerated())],
+                1,
+                Lost,
+            ),
+        ];
+        for (what, went, failures, code, reason) in table {
+            assert_eq!(went.exit(&failures), BuildExit { runner: went.code, code, reason }, "{what}");
+        }
+    }
+
     #[test]
     fn any_failure_is_no_regression() {
         let verdict = |blame| FailureVerdict { blame, ..tolerated().verdict };
@@ -732,6 +775,8 @@ mod tests {
             not_tolerated(),
             failure(Some(Refusal::UnknownCrash), Outcome::Crashed, "main"),
             failure(None, Outcome::Failed, "continued-1"),
+            found(tolerated()),
+            found(not_tolerated()),
             forgiven(),
             not_forgiven(),
             expired(),

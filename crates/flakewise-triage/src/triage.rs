@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, Blame, Counts, FailureVerdict, FindingId, Fingerprint, Incident,
-    Notice, Outcome, Phase, QuarantineStatus, Quarantined, Refusal, Reproduction, Run, RunReport, SeenOn,
-    TestFailure, TestId,
+    Notice, Outcome, Phase, QuarantineStatus, Quarantined, Refusal, Reproduction, Review, Run, RunReport,
+    SeenOn, TestFailure, TestId,
 };
 use flakewise_quarantine::{InForce, SeenFailure};
 use flakewise_runner::{
@@ -23,6 +23,7 @@ use crate::kind::{Condition, Trials};
 use crate::ladder::Ladder;
 use crate::policy::{Ending, Tolerance, exit, quarantined, refusal};
 use crate::reproduce::{Manner, Trial, reproduction};
+use crate::review::{Candidate, FORK_SECONDS, LEAST_TIME, ReviewSettings, Rounds, goal, plan};
 use crate::watch::{loaded_from, meeting, watching};
 use crate::{BaseTree, Change, Meeting, same_failure};
 
@@ -136,6 +137,13 @@ pub enum Progress<'a> {
         /// How many there are.
         of: usize,
     },
+    /// New and changed tests are rerun.
+    Review {
+        /// Reruns that ended.
+        done: u64,
+        /// Reruns in all, if time allows.
+        of: u64,
+    },
     /// The history is queried.
     History,
 }
@@ -162,6 +170,8 @@ pub struct Context<'a> {
     pub change: Option<&'a Change>,
     /// Which failures are forgiven until when; none if that is not asked for.
     pub quarantine: Option<&'a InForce>,
+    /// Which tests that pass are rerun, and how often; none if none is.
+    pub review: Option<&'a ReviewSettings<'a>>,
     /// Makes the run, once the versions of the runner are known.
     pub run: &'a dyn Fn(Option<Versions<'_>>) -> Run,
     /// The command, for people.
@@ -191,10 +201,12 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     let suite_run = ladder_run.suite.finish(&mut ladder_run.ladder)?;
     drop(span);
     let suite_time = began.elapsed().saturating_sub(ladder_run.held);
+    let review = ladder_run.review(suite_time)?;
     ladder_run.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
     let (attempts, base_attempts) = ladder_run.all_attempts();
-    let (report, trials) = ladder_run.report(&suite_run, suite_time, triage_time);
+    let (mut report, trials) = ladder_run.report(&suite_run, suite_time, triage_time);
+    report.review = review;
     Ok(Triaged { report, attempts, base_attempts, trials })
 }
 
@@ -308,6 +320,151 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         }
         self.remember(None);
         Ok(())
+    }
+
+    /// New and changed tests that passed, until those that fail now and then would have
+    /// shown or the time is up.
+    fn review(&mut self, suite_time: Duration) -> Result<Option<Review>, RunnerError> {
+        let Some(settings) = self.context.review else { return Ok(None) };
+        let began = Instant::now();
+        let goal = goal(settings.rate);
+        let budget = if settings.share > 0.0 {
+            suite_time.mul_f64(settings.share).max(LEAST_TIME)
+        } else {
+            Duration::ZERO
+        };
+        let tests = self.to_review(settings);
+        let mut review = Review {
+            tests: tests.len() as u64,
+            flaky: 0,
+            runs: 0,
+            each: (0, 0),
+            goal,
+            rate: settings.rate,
+            time: Duration::ZERO,
+            budget,
+        };
+        if tests.is_empty() || budget.is_zero() {
+            return Ok(Some(review));
+        }
+        if self.ladder.is_gate_closed() {
+            self.notices.push(Notice {
+                text: "new and changed tests were not rerun, since too many tests failed".to_owned(),
+                warning: true,
+            });
+            return Ok(Some(review));
+        }
+        let _span = tracing::info_span!("reruns of new and changed tests", tests = tests.len()).entered();
+        let (keys, candidates): (Vec<TestKey>, Vec<Candidate>) = tests.into_iter().unzip();
+        let runs = plan(&candidates, settings.rate, goal, budget.as_secs_f64());
+        let planned = keys.iter().copied().zip(runs).collect();
+        let mut rounds = Rounds::new(planned, began + budget, self.context.progress);
+        self.suite.fork_many(1, &mut rounds)?;
+        let Rounds { executions, suspects, trouble, .. } = rounds;
+        if let Some(trouble) = trouble {
+            let text = format!("some reruns of new and changed tests did not take place: {trouble}");
+            self.notices.push(Notice { text, warning: true });
+        }
+        let mut of_test: BTreeMap<TestKey, Vec<Execution>> = keys.iter().map(|key| (*key, vec![])).collect();
+        for execution in executions {
+            of_test.entry(execution.test).or_default().push(execution);
+        }
+        review.runs = of_test.values().map(|runs| runs.len() as u64).sum();
+        let mut each: Option<(u32, u32)> = None;
+        for (test, mut runs) in of_test {
+            let before = suspects.get(&test);
+            if before.is_some_and(|before| !before.is_empty()) {
+                self.confirm(test, goal, &mut runs)?;
+            }
+            let fails_alone = |one: &Execution| one.phase == Phase::Fork && one.outcome.is_failure();
+            if runs.iter().any(fails_alone) {
+                review.flaky += 1;
+                self.ladder.found(test, runs);
+                continue;
+            }
+            if let Some(before) = before {
+                self.notice_order(test, &runs, before);
+            }
+            let passes = runs.iter().filter(|one| one.outcome == Outcome::Passed).count();
+            let passes = u32::try_from(passes).unwrap_or(u32::MAX);
+            let (fewest, most) = each.unwrap_or((passes, passes));
+            each = Some((fewest.min(passes), most.max(passes)));
+            self.ladder.keep(runs);
+        }
+        review.each = each.unwrap_or_default();
+        review.time = began.elapsed();
+        Ok(Some(review))
+    }
+
+    /// New and changed tests that passed in the suite and can be forked.
+    fn to_review(&mut self, settings: &ReviewSettings<'_>) -> Vec<(TestKey, Candidate)> {
+        let mut found: Vec<(TestKey, f64, f64)> = Vec::new();
+        let mut unforked = 0_u64;
+        for one in self.ladder.never_failed() {
+            let is_asked = one.phase == Phase::First && one.outcome == Outcome::Passed;
+            let risk = if is_asked { (settings.risk)(&self.suite.test_id(one.test)) } else { None };
+            let Some(risk) = risk else { continue };
+            if self.suite.can_fork(one.test.session) {
+                found.push((one.test, risk, one.duration.unwrap_or_default().as_secs_f64()));
+            } else {
+                unforked += 1;
+            }
+        }
+        if unforked > 0 {
+            let text =
+                format!("{unforked} new or changed tests were not rerun, since pytest cannot be forked here");
+            self.notices.push(Notice { text, warning: true });
+        }
+        // A fork is shared by all of them.
+        let share = FORK_SECONDS / found.len().max(1) as f64;
+        let mut tests: Vec<(TestKey, Candidate)> = found
+            .into_iter()
+            .map(|(test, risk, seconds)| (test, Candidate { risk, seconds: seconds + share }))
+            .collect();
+        tests.sort_unstable_by_key(|(test, _)| *test);
+        tests
+    }
+
+    /// Runs a test alone that failed after others, until it fails or has passed often
+    /// enough.
+    fn confirm(&mut self, test: TestKey, goal: u32, runs: &mut Vec<Execution>) -> Result<(), RunnerError> {
+        let deadline = Instant::now() + self.context.settings.kind_time;
+        for _ in 0..goal {
+            self.tell(Phase::Fork, test, 0, 1);
+            match self.suite.fork_under(test, &mut self.ladder)? {
+                Ok(execution) => {
+                    let failed = execution.outcome.is_failure();
+                    runs.push(execution);
+                    if failed {
+                        break;
+                    }
+                }
+                Err(trouble) => {
+                    self.notice_trouble(test, "in a fork", &trouble);
+                    break;
+                }
+            }
+            if Instant::now() > deadline {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that a test failed after others and never alone.
+    fn notice_order(&mut self, test: TestKey, runs: &[Execution], before: &[TestKey]) {
+        let alone = runs.iter().filter(|one| one.phase == Phase::Fork && one.outcome == Outcome::Passed);
+        let others = match before {
+            [one] => format!("`{}`", self.suite.name(*one)),
+            several => format!("{} other new or changed tests", several.len()),
+        };
+        let name = self.suite.name(test);
+        let text = format!(
+            "`{name}` failed when it was run after {others} only, and passed {} times alone: it may depend on \
+             the order of tests, which `flakewise culprit` finds out",
+            alone.count()
+        );
+        self.notices.push(Notice { text, warning: true });
     }
 
     /// Whether a session that waits may exit as if its failing tests had passed.
@@ -819,7 +976,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
     ) -> (RunReport, Vec<Trial>) {
         let run = self.run();
         let tests = self.failing_of(None);
-        let failed = tests.len() as u64;
+        let failed = tests.iter().filter(|test| !self.ladder.passed_in_suite(**test)).count() as u64;
         let mut failures: Vec<TestFailure> = tests.iter().map(|test| self.failure(*test, &run)).collect();
         let trials = self.reproductions(&tests, &mut failures);
         failures
@@ -885,6 +1042,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
             failures,
             incidents,
             change: self.context.change.map(Change::summary),
+            review: None,
             notices,
             suite_time,
             triage_time,

@@ -95,7 +95,9 @@ fn key_of(subcommand: &str, option: &str) -> Option<&'static Key> {
         return Key::find(key);
     }
     let name = option.replace('_', "-");
-    Key::find(&format!("{subcommand}.{name}")).or_else(|| {
+    // A check is a run first.
+    let of_run = || Key::find(&format!("run.{name}")).filter(|_| subcommand == "check");
+    Key::find(&format!("{subcommand}.{name}")).or_else(of_run).or_else(|| {
         // CI overrides `base`, which it could not if that were the default of an option.
         Key::find(&name).filter(|key| key.parts().0.is_none() && key.name != "base")
     })
@@ -181,6 +183,7 @@ mod tests {
             let line: &[&str] = match section {
                 _ if key.name == "command" => &["flakewise", "run"],
                 Some("report") => &["flakewise", "report"],
+                Some("check") => &["flakewise", "check", "pytest"],
                 Some("hunt") => &["flakewise", "hunt", "pytest"],
                 Some("owners" | "quarantine") => &["flakewise", "quarantine", "add", "test_a.py::test_a"],
                 _ => &["flakewise", "run", "pytest"],
@@ -194,12 +197,13 @@ mod tests {
     fn values_of_the_file_become_defaults() {
         let command =
             command("command = ['pytest', '-q']\nstore = 'x'\ntest-timeout = '3m'\nrun.rerun = 4\n");
-        for name in ["run", "hunt", "culprit", "reproduce"] {
+        for name in ["run", "check", "hunt", "culprit", "reproduce"] {
             assert_eq!(defaults(&command, name, "command"), ["pytest", "-q"]);
             assert_eq!(defaults(&command, name, "test_timeout"), ["3m"]);
             assert_eq!(defaults(&command, name, "store"), ["../x"]);
         }
         assert_eq!(defaults(&command, "run", "rerun"), ["4"]);
+        assert_eq!(defaults(&command, "check", "rerun"), ["4"]);
         assert_eq!(defaults(&command, "report", "store"), ["../x"]);
     }
 

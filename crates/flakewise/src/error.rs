@@ -237,6 +237,9 @@ impl ExpectedError {
             Self::NoRepository { option: "--changed" } => {
                 Some("remove `--changed` to predict all tests".to_owned())
             }
+            Self::NoRepository { option: "check" } => {
+                Some("use `flakewise run` where there is no repository to compare with".to_owned())
+            }
             Self::NoRepository { option } => {
                 Some(format!("run the command inside the repository, or remove `{option}`"))
             }

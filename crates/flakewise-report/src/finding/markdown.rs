@@ -11,16 +11,21 @@ const TAIL: usize = 10_000;
 
 /// The findings as GitHub-flavoured Markdown of at most 900 kB.
 pub fn findings_markdown(findings: &Findings) -> String {
+    findings_within(findings, LIMIT)
+}
+
+/// The same of about as many bytes as a limit.
+pub(crate) fn findings_within(findings: &Findings, limit: usize) -> String {
     let mut out = String::new();
-    let _ = write_findings(&mut out, findings);
+    let _ = write_findings(&mut out, findings, limit.saturating_sub(TAIL));
     out
 }
 
-fn write_findings(out: &mut String, findings: &Findings) -> std::fmt::Result {
+fn write_findings(out: &mut String, findings: &Findings, most: usize) -> std::fmt::Result {
     writeln!(out, "## {}\n", prose(&findings.summary))?;
     for (place, finding) in findings.findings.iter().enumerate() {
         let text = details(finding);
-        if out.len() + text.len() > LIMIT - TAIL {
+        if out.len() + text.len() > most {
             let left = count((findings.findings.len() - place) as u64, "finding");
             writeln!(out, "{left} left out, as this page would be too long\n")?;
             break;

@@ -15,6 +15,7 @@ pub use github::findings_github;
 pub use gitlab::findings_gitlab;
 pub use kind::Kind;
 pub use markdown::findings_markdown;
+pub(crate) use markdown::findings_within;
 pub use sarif::findings_sarif;
 
 use flakewise_model::{FindingId, Probability, TestId};
@@ -34,6 +35,13 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Adds what another command found.
+    pub fn add(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.findings.sort_by_key(|finding| finding.level);
+        self.notes.extend(other.notes);
+    }
+
     /// Each test with what is found about it, at most [`RESULTS`], and how many are left
     /// out.
     fn results(&self) -> (impl Iterator<Item = (&Finding, &Subject)>, usize) {

@@ -24,7 +24,8 @@ impl From<&RunReport> for Findings {
         let mut findings: Vec<Finding> = lost.into_iter().chain(uncollected).collect();
         findings.extend(blocks(report).iter().map(|block| finding(report, block)));
         findings.sort_by_key(|finding| finding.level);
-        Self { findings, summary: words::totals(report), notes: Vec::new() }
+        let notes = report.review.as_ref().map(words::review).into_iter().collect();
+        Self { findings, summary: words::totals(report), notes }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use flakewise_model::{
     Attempt, AttemptCost, BaseSource, ChangeSummary, Counts, Failure, FailureVerdict, Fingerprint, Incident,
-    Probability, Proof, Quarantined, Refusal, RunReport, Tally, TestFailure, Touch, TouchedFile,
+    Probability, Proof, Quarantined, Refusal, Review, RunReport, Tally, TestFailure, Touch, TouchedFile,
 };
 use serde::Serialize;
 
@@ -30,6 +30,7 @@ pub fn run_json(report: &RunReport, out: impl io::Write) -> io::Result<()> {
         lost: &report.lost,
         uncollected: &report.uncollected,
         change: report.change.as_ref().map(ChangeForm::from),
+        review: report.review.as_ref().map(ReviewSummary::from),
         notices: report.notices.iter().map(NoticeSummary::from).collect(),
         exit: ExitSummary {
             runner: report.exit.runner,
@@ -63,6 +64,8 @@ struct RunSummary<'a> {
     lost: &'a [String],
     uncollected: &'a [String],
     change: Option<ChangeForm<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<ReviewSummary>,
     notices: Vec<NoticeSummary<'a>>,
     exit: ExitSummary,
     reruns: u64,
@@ -119,6 +122,39 @@ impl<'a> From<&'a ChangeSummary> for ChangeForm<'a> {
     fn from(change: &'a ChangeSummary) -> Self {
         let ChangeSummary { base, found, files, uncommitted } = change;
         Self { base, found, files: *files, uncommitted: *uncommitted }
+    }
+}
+
+/// What reruns of new and changed tests showed.
+#[derive(Serialize)]
+struct ReviewSummary {
+    tests: u64,
+    flaky: u64,
+    runs: u64,
+    fewest: u32,
+    most: u32,
+    goal: u32,
+    rate: f64,
+    shows: f64,
+    seconds: f64,
+    budget_seconds: f64,
+}
+
+impl From<&Review> for ReviewSummary {
+    fn from(review: &Review) -> Self {
+        let Review { tests, flaky, runs, each: (fewest, most), goal, rate, time, budget } = *review;
+        Self {
+            tests,
+            flaky,
+            runs,
+            fewest,
+            most,
+            goal,
+            rate,
+            shows: review.shows().get(),
+            seconds: time.as_secs_f64(),
+            budget_seconds: budget.as_secs_f64(),
+        }
     }
 }
 
@@ -259,6 +295,7 @@ impl From<&FailureVerdict> for VerdictSummary {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum ProofSummary<'a> {
     PassedAgain { phase: &'static str, failures_before: u32 },
+    FailedAgain { failed: u32, runs: u32 },
     AlwaysFailed { attempts: u32, processes: u32 },
     HashSeed { failing: u32, passing: u32 },
     TouchesChange { changed: u32, files: Vec<TouchedSummary<'a>> },
@@ -282,6 +319,7 @@ impl<'a> From<&'a Proof> for ProofSummary<'a> {
             Proof::PassedAgain { phase, failures_before } => {
                 Self::PassedAgain { phase: phase.name(), failures_before: *failures_before }
             }
+            Proof::FailedAgain { failed, runs } => Self::FailedAgain { failed: *failed, runs: *runs },
             Proof::AlwaysFailed { attempts, processes } => {
                 Self::AlwaysFailed { attempts: *attempts, processes: *processes }
             }

@@ -10,8 +10,6 @@ use crate::words::{count, number, plural};
 
 /// GitHub refuses a summary of more than 1 MiB, of which others may want some.
 pub(crate) const LIMIT: usize = 900_000;
-/// What the table may take of it.
-const TABLE: usize = 400_000;
 /// Kept for what comes last.
 const TAIL: usize = 1_000;
 /// Names and notices listed.
@@ -22,12 +20,19 @@ const COMMAND: usize = 4_000;
 
 /// What is said about a run, as GitHub-flavoured Markdown of at most 900 kB.
 pub fn run_markdown(report: &RunReport) -> String {
+    run_within(report, LIMIT)
+}
+
+/// The same of about as many bytes as a limit.
+pub(crate) fn run_within(report: &RunReport, limit: usize) -> String {
     let mut out = String::new();
-    let _ = write_run(&mut out, report);
+    let _ = write_run(&mut out, report, limit);
     out
 }
 
-fn write_run(out: &mut String, report: &RunReport) -> std::fmt::Result {
+fn write_run(out: &mut String, report: &RunReport, limit: usize) -> std::fmt::Result {
+    // What the table may take of it.
+    let table = limit / 9 * 4;
     writeln!(out, "## {}\n", words::totals(report))?;
     if !report.failures.is_empty() {
         writeln!(out, "{}\n", prose(&capital(&words::change(report))))?;
@@ -37,12 +42,12 @@ fn write_run(out: &mut String, report: &RunReport) -> std::fmt::Result {
         writeln!(out, "**{lost}**, so this run is not green:\n")?;
         write_names(out, report.lost.iter().map(|name| code(&words::test(name))))?;
     }
-    write_table(out, report)?;
+    write_table(out, report, table)?;
     let blocks = blocks(report);
     let mut left = 0;
     for block in &blocks {
         let details = details(report, block);
-        if left == 0 && out.len() + details.len() <= LIMIT - TAIL - TABLE / 4 {
+        if left == 0 && out.len() + details.len() <= limit.saturating_sub(TAIL + table / 4) {
             out.push_str(&details);
         } else {
             left += block.members.len();
@@ -56,20 +61,23 @@ fn write_run(out: &mut String, report: &RunReport) -> std::fmt::Result {
         )?;
     }
     write_notices(out, report)?;
+    if let Some(review) = &report.review {
+        writeln!(out, "{}\n", prose(&capital(&words::review(review))))?;
+    }
     if let Some(exit) = words::exit(report) {
         writeln!(out, "{}\n", prose(&capital(&exit)))?;
     }
     writeln!(out, "In {}", words::took(report))
 }
 
-fn write_table(out: &mut String, report: &RunReport) -> std::fmt::Result {
+fn write_table(out: &mut String, report: &RunReport, most: usize) -> std::fmt::Result {
     if report.failures.is_empty() {
         return Ok(());
     }
     writeln!(out, "| verdict | test | why |\n|---|---|---|")?;
     for (place, failure) in report.failures.iter().enumerate() {
         let row = row(failure);
-        if out.len() + row.len() > TABLE {
+        if out.len() + row.len() > most {
             let more = count((report.failures.len() - place) as u64, "failure");
             writeln!(out, "\n{more} not listed, as this page would be too long")?;
             break;

@@ -57,6 +57,9 @@ fn write_run(out: &mut String, report: &RunReport) -> std::fmt::Result {
     for note in notes.iter().filter(|_| !green) {
         writeln!(out, "{}", notice_line(note))?;
     }
+    if let Some(review) = &report.review {
+        writeln!(out, "{}", words::review(review))?;
+    }
     let style = if green { GOOD } else { BOLD };
     writeln!(out, "{}", styled(style, words::summary(report)))?;
     write_lost(out, report)?;

@@ -5,8 +5,8 @@
 
 use flakewise_model::{
     Attempt, BaseSource, Blame, ExitReason, Failure, FailureVerdict, FlakyKind, Foreign, OpenQuestion,
-    Outcome, Phase, Probability, Proof, QuarantineStatus, Quarantined, Refusal, Reproduction, RunReport,
-    Tally, TestFailure, TestId, Touch, TouchedFile, shell_word,
+    Outcome, Phase, Probability, Proof, QuarantineStatus, Quarantined, Refusal, Reproduction, Review,
+    RunReport, Tally, TestFailure, TestId, Touch, TouchedFile, shell_word,
 };
 
 use crate::finding::Kind;
@@ -264,6 +264,13 @@ pub(super) fn reason(proof: &Proof) -> String {
             };
             format!("passed {}{after}", when(*phase))
         }
+        Proof::FailedAgain { failed, runs } => {
+            format!(
+                "passed in the suite, then failed {} of {}",
+                number((*failed).into()),
+                count((*runs).into(), "rerun")
+            )
+        }
         Proof::AlwaysFailed { attempts, processes } => {
             let often = match attempts {
                 0 | 1 => return "failed the only time it ran".to_owned(),
@@ -492,7 +499,8 @@ pub(super) fn totals(report: &RunReport) -> String {
     add(quarantined as u64, "of them quarantined", "of them quarantined");
     add(report.lost.len() as u64, "lost", "lost");
     add(report.uncollected.len() as u64, "file not collected", "files not collected");
-    parts.push(format!("{} passed", number(report.counts.passed)));
+    let found = report.failures.iter().filter(|failure| failure.passed_in_suite()).count();
+    parts.push(format!("{} passed", number(report.counts.passed.saturating_sub(found as u64))));
     if report.counts.skipped > 0 {
         parts.push(format!("{} skipped", number(report.counts.skipped)));
     }
@@ -513,6 +521,37 @@ pub(super) fn took(report: &RunReport) -> String {
         }
     };
     format!("{}{reruns}", duration(report.suite_time))
+}
+
+/// What reruns of new and changed tests showed.
+pub(super) fn review(review: &Review) -> String {
+    let tests = plural(review.tests, "new or changed test", "new or changed tests");
+    if review.tests == 0 {
+        return "no new or changed tests to rerun".to_owned();
+    }
+    if review.runs == 0 {
+        return format!("{tests} not rerun");
+    }
+    let found = match (review.flaky, review.tests) {
+        (0, _) => "none failed".to_owned(),
+        (1, 1) => "it is flaky".to_owned(),
+        (1, _) => "1 of them is flaky".to_owned(),
+        (flaky, _) => format!("{} of them are flaky", number(flaky)),
+    };
+    let took = duration(review.time);
+    let (fewest, most) = review.each;
+    if review.flaky == review.tests {
+        return format!("reran {tests} {} in {took}: {found}", times(review.runs));
+    }
+    let often =
+        if fewest == most { times(fewest.into()) } else { format!("{fewest} to {}", times(most.into())) };
+    let limit = match fewest < review.goal {
+        true => format!("; the time limit was {}, see `--share`", duration(review.budget)),
+        false => String::new(),
+    };
+    let rate = Probability::clamped(review.rate);
+    let shows = range("found", std::iter::once(review.shows()));
+    format!("reran {tests} {often} in {took}: {found}; for one that fails in {rate} of runs, {shows}{limit}")
 }
 
 /// What the run was compared with.
@@ -556,6 +595,7 @@ pub(super) fn exit(report: &RunReport) -> Option<String> {
         }
         ExitReason::NotTolerated => "; some failures are not tolerated",
         ExitReason::Lost => "; the run is not complete, so it cannot be green",
+        ExitReason::FoundFlaky => "; a new or changed test is flaky",
     };
     Some(format!("exit code {}: {runner}{reason}", exit.code))
 }

@@ -303,6 +303,7 @@ fn run_report(texts: &Texts) -> RunReport {
             incident(vec![4, 5]),
         ],
         change: Some(ChangeSummary { base: texts.next(), found: texts.next(), files: 3, uncommitted: true }),
+        review: None,
         notices: texts.notices(),
         exit: BuildExit { runner: Some(1), code: 1, reason: ExitReason::NotTolerated },
         reruns: 6,
@@ -583,6 +584,9 @@ proptest! {
         // One for each of five blocks, the lost tests and the files not collected.
         check_findings(&Findings::from(&report), 7);
         check_markdown(&run_markdown(&report), 0, 4);
+        let comment = flakewise_report::check_markdown(&report, None);
+        let comment = comment.strip_prefix("<!-- flakewise check -->\n").expect("the marker is first");
+        check_markdown(comment, 0, 4);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-use flakewise_report::run_markdown;
+use flakewise_model::{Notice, RunReport};
+use flakewise_report::{check_markdown, run_markdown};
 
 use crate::sample;
 
@@ -48,4 +49,21 @@ fn a_page_is_never_too_long_and_says_what_it_leaves_out() {
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     assert_eq!(run_markdown(&sample::rich()), run_markdown(&sample::rich()));
+}
+
+#[test]
+fn a_comment_has_a_marker_and_fits() {
+    let text = check_markdown(&sample::usual(), None);
+    assert_eq!(
+        text.strip_prefix("<!-- flakewise check -->\n"),
+        Some(run_markdown(&sample::usual()).as_str())
+    );
+    // Every character of these needs five.
+    let notice = || Notice { text: "<".repeat(1000), warning: true };
+    let notices = std::iter::repeat_with(notice).take(100).collect();
+    let report = RunReport { notices, ..sample::huge() };
+    let text = check_markdown(&report, None);
+    assert!(text.len() < 65_536, "{}", text.len());
+    assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+    assert!(text.contains(" not listed, as this page would be too long\n"));
 }

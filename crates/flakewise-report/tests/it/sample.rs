@@ -55,6 +55,7 @@ pub(crate) fn green() -> RunReport {
             files: 3,
             uncommitted: false,
         }),
+        review: None,
         notices: Vec::new(),
         exit: BuildExit { runner: Some(0), code: 0, reason: ExitReason::Runner },
         reruns: 0,

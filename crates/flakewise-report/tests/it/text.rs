@@ -1,6 +1,8 @@
+use std::time::Duration;
+
 use flakewise_model::{
     Blame, BuildExit, ExitReason, Failure, Notice, OpenQuestion, QuarantineStatus, Quarantined, Refusal,
-    RunReport,
+    Review, RunReport,
 };
 use flakewise_report::run_text;
 
@@ -243,4 +245,38 @@ fn nothing_of_others_moves_the_cursor_or_begins_a_line() {
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     assert_eq!(run_text(&sample::rich()), run_text(&sample::rich()));
+}
+
+#[test]
+fn reruns_of_new_and_changed_tests_are_told_in_a_line() {
+    let said = |review: Review| {
+        let report = RunReport { review: Some(review), ..sample::green() };
+        let text = run_text(&report);
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let all = Review {
+        tests: 20,
+        flaky: 0,
+        runs: 1320,
+        each: (66, 66),
+        goal: 66,
+        rate: 0.1,
+        time: Duration::from_millis(2100),
+        budget: Duration::from_millis(10_300),
+    };
+    assert_eq!(
+        said(all.clone()),
+        "reran 20 new or changed tests 66 times in 2.1s: none failed; for one that fails in 10 % of runs, \
+         P(found) > 99.9 %"
+    );
+    assert_eq!(
+        said(Review { flaky: 2, each: (3, 66), runs: 800, ..all.clone() }),
+        "reran 20 new or changed tests 3 to 66 times in 2.1s: 2 of them are flaky; for one that fails in \
+         10 % of runs, P(found) = 27 %; the time limit was 10.3s, see `--share`"
+    );
+    let only = Review { tests: 1, flaky: 1, runs: 7, each: (0, 0), ..all.clone() };
+    assert_eq!(said(only), "reran 1 new or changed test 7 times in 2.1s: it is flaky");
+    let nothing = Review { tests: 0, runs: 0, each: (0, 0), ..all.clone() };
+    assert_eq!(said(nothing), "no new or changed tests to rerun");
+    assert_eq!(said(Review { runs: 0, ..all }), "20 new or changed tests not rerun");
 }

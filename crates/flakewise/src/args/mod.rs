@@ -1,5 +1,6 @@
 //! The command line, one module per command.
 
+mod check;
 mod config;
 mod culprit;
 mod debug;
@@ -26,6 +27,7 @@ mod values;
 
 use clap::{ColorChoice, Parser, Subcommand};
 
+pub(crate) use check::CheckArguments;
 pub(crate) use config::ConfigArguments;
 pub(crate) use culprit::CulpritArguments;
 pub(crate) use debug::{DebugCommand, MeetingsArguments, PairsArguments};
@@ -50,7 +52,7 @@ pub(crate) use quarantine::{
 };
 pub(crate) use report::ReportArguments;
 pub(crate) use reproduce::ReproduceArguments;
-pub(crate) use run::{RunArguments, Tolerated};
+pub(crate) use run::{RunArguments, SuiteArguments, Tolerated};
 pub(crate) use search::SearchArguments;
 pub(crate) use shared::{ContextArguments, RecordArguments, SpoolArguments, StoreArguments};
 pub(crate) use show::ShowArguments;
@@ -69,6 +71,7 @@ pub(crate) use train::{TrainArguments, TrainModel};
         or bucket, which shows the tests that are flaky over time.\n\n  \
         flakewise init                    set up a repository\n  \
         flakewise run -- pytest           run tests and explain every failure\n  \
+        flakewise check -- pytest         check a pull request for new flaky tests\n  \
         flakewise hunt -- pytest          rerun single tests to find flaky ones\n  \
         flakewise culprit TEST -- pytest  find the tests that another test depends on\n  \
         flakewise ingest build/reports    add test reports to the history\n  \
@@ -98,6 +101,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunArguments>),
+    Check(Box<CheckArguments>),
     Hunt(Box<HuntArguments>),
     Culprit(CulpritArguments),
     Reproduce(ReproduceArguments),

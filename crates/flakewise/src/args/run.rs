@@ -1,4 +1,4 @@
-//! Arguments of `flakewise run`.
+//! Arguments of `flakewise run`, most of which `flakewise check` has too.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +31,13 @@ use super::values::{confidence, duration, duration_or_zero};
         flakewise run --tolerate flaky --write junit=report.xml -- make test"
 )]
 pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) suite: SuiteArguments,
+}
+
+/// What `run` and `check` have in common.
+#[derive(Debug, Args)]
+pub(crate) struct SuiteArguments {
     /// Command that runs the tests, preferably after `--`
     #[arg(value_name = "COMMAND", trailing_var_arg = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,

@@ -1,6 +1,8 @@
 //! Parsers for values of options.
 
-pub(super) use flakewise_config::value::{confidence, duration, duration_or_zero, positive};
+pub(super) use flakewise_config::value::{
+    confidence, duration, duration_or_zero, positive, positive_or_zero,
+};
 
 pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -23,6 +25,14 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|value| (0.0..=1.0).contains(value))
         .ok_or_else(|| "must be between 0 and 1".to_owned())
+}
+
+/// How often something happens that neither never nor always does.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|value| *value > 0.0 && *value < 1.0)
+        .ok_or_else(|| "must be greater than 0 and less than 1".to_owned())
 }
 
 #[cfg(test)]

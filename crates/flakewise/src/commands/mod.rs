@@ -1,5 +1,6 @@
 //! One module per command: call the crates that know, print what they say.
 
+mod check;
 mod config;
 mod culprit;
 mod debug;
@@ -40,7 +41,11 @@ pub(crate) fn run(
 ) -> Result<std::process::ExitCode, ExpectedError> {
     // Whoever runs other people's tests must not leave them behind.
     let runs_tests = match &command {
-        Command::Run(_) | Command::Hunt(_) | Command::Culprit(_) | Command::Reproduce(_) => true,
+        Command::Run(_)
+        | Command::Check(_)
+        | Command::Hunt(_)
+        | Command::Culprit(_)
+        | Command::Reproduce(_) => true,
         Command::Quarantine(arguments) => quarantine::collects(arguments),
         _ => false,
     };
@@ -73,7 +78,8 @@ fn dispatch(
     };
     let config = config?;
     let code: Result<ExitCode, ExpectedError> = match command {
-        Command::Run(arguments) => return run::run(&arguments, &config, printer),
+        Command::Run(arguments) => return run::run(&arguments.suite, None, &config, printer),
+        Command::Check(arguments) => return check::check(&arguments, &config, printer),
         Command::Hunt(arguments) => hunt::hunt(&arguments, printer),
         Command::Culprit(arguments) => culprit::culprit(&arguments, printer),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments, printer),

@@ -11,17 +11,20 @@ use std::time::Duration;
 use flakewise_config::Config;
 use flakewise_model::{
     Attempt, Batch, Fingerprint, Foreign, Notice, Phase, ReportBatch, ReportId, Run, RunId, RunReport,
-    StoredVerdict, TestFailure, shell_word,
+    StoredVerdict, TestFailure, TestId, shell_word,
 };
 use flakewise_report::{
-    evidence_json, findings_github, findings_gitlab, findings_sarif, quarantine_line, run_json, run_markdown,
-    run_text,
+    Findings, RiskReport, check_markdown, evidence_json, findings_github, findings_gitlab, findings_sarif,
+    quarantine_line, risk_text, run_json, run_markdown, run_text,
 };
 use flakewise_runner::{RunnerCommand, RunnerError, Suite, SuiteOptions};
-use flakewise_triage::{Change, Progress, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines};
+use flakewise_triage::{
+    Change, Progress, ReviewSettings, Tolerance, TriageSettings, Triaged, Versions, triage, try_lines,
+};
 use indicatif::ProgressBar;
 
-use crate::args::{RunArguments, RunFormat, Tolerated};
+use super::check::Predicted;
+use crate::args::{CheckArguments, RunFormat, SuiteArguments, Tolerated};
 use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::delivery::{Delivery, Sender};
 use crate::error::ExpectedError;
@@ -40,7 +43,13 @@ const BASE_TIME: Duration = Duration::from_secs(30);
 /// The share of failing tests from which nothing is run again.
 const MAX_FAILURE_RATIO: f64 = 0.01;
 
-pub(crate) fn run(arguments: &RunArguments, config: &Config, printer: &Printer) -> Result<u8, ExpectedError> {
+/// Runs the tests of `run`, or of `check` if that is given.
+pub(super) fn run(
+    arguments: &SuiteArguments,
+    check: Option<&CheckArguments>,
+    config: &Config,
+    printer: &Printer,
+) -> Result<u8, ExpectedError> {
     let command = RunnerCommand::new(&arguments.command)?;
     // Before the suite runs: a quarantine that is not understood must not cost a run.
     let quarantine =
@@ -52,7 +61,13 @@ pub(crate) fn run(arguments: &RunArguments, config: &Config, printer: &Printer) 
     let context = Context::new(&arguments.record.context, ci.as_ref(), &Git::discover(), on_ci());
     let sender = Sender::recording(&arguments.record)?;
     // Before the suite runs: what tests leave behind is not part of the change.
-    let (change, change_trouble) = discover_change(arguments, config)?;
+    let (change, change_trouble) = discover_change(arguments, check.is_some(), config)?;
+    let predicted = match (check, &change) {
+        (Some(check), Some(change)) => Some(Predicted::new(check, change, printer)?),
+        _ => None,
+    };
+    let risk = |test: &TestId| predicted.as_ref().and_then(|predicted| predicted.risk(test));
+    let review = check.map(|check| ReviewSettings { share: check.share, rate: check.detect, risk: &risk });
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let options = SuiteOptions {
         test_timeout: arguments.test_timeout,
@@ -75,6 +90,7 @@ pub(crate) fn run(arguments: &RunArguments, config: &Config, printer: &Printer) 
             settings: &settings,
             change: change.as_ref(),
             quarantine: quarantine.as_ref().map(|file| &file.in_force),
+            review: review.as_ref(),
             run: &make_run,
             command: command.words(),
             memory: memory.as_mut(),
@@ -111,17 +127,17 @@ pub(crate) fn run(arguments: &RunArguments, config: &Config, printer: &Printer) 
         }
     }
     let delivery = sender.as_ref().map(|sender| deliver(sender, &mut triaged, change.as_ref(), printer));
+    let said = Said { triaged: &triaged, risks: predicted.as_ref().map(|predicted| &predicted.report) };
     let written = arguments.write.iter().map(|(format, path)| {
-        write_file(path, *format, &triaged)
-            .map_err(|source| ExpectedError::Write { path: path.clone(), source })
+        write_file(path, *format, &said).map_err(|source| ExpectedError::Write { path: path.clone(), source })
     });
     // Whatever goes wrong here, the report is printed first.
     let written: Vec<_> = written.collect();
     if arguments.format == RunFormat::Text && !triaged.report.failures.is_empty() {
         printer.data("\n")?;
     }
-    printer.data_from(|out| render(arguments.format, &triaged, out))?;
-    github(arguments, &triaged.report, printer)?;
+    printer.data_from(|out| render(arguments.format, &said, out))?;
+    github(arguments, &said, printer)?;
     if arguments.format == RunFormat::Text && triaged.report.exit.code != 0 {
         hint_at_quarantine(&triaged.report, printer);
     }
@@ -182,7 +198,7 @@ fn unobserved(error: &RunnerError, printer: &Printer) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-fn settings(arguments: &RunArguments, seed: u64) -> TriageSettings {
+fn settings(arguments: &SuiteArguments, seed: u64) -> TriageSettings {
     TriageSettings {
         immediate: arguments.rerun,
         postponed: arguments.postpone,
@@ -213,13 +229,15 @@ pub(super) fn hash_seed(seed: u64) -> u32 {
 /// What changed. That it cannot be found out is an error only if the user said
 /// where to look; else it matters once something fails.
 fn discover_change(
-    arguments: &RunArguments,
+    arguments: &SuiteArguments,
+    is_check: bool,
     config: &Config,
 ) -> Result<(Option<Change>, Option<flakewise_triage::ChangeError>), ExpectedError> {
     let _span = tracing::info_span!("change").entered();
     let option = match arguments {
-        RunArguments { base: Some(_), .. } => Some("--base"),
-        RunArguments { verify_base: true, .. } => Some("--verify-base"),
+        SuiteArguments { base: Some(_), .. } => Some("--base"),
+        SuiteArguments { verify_base: true, .. } => Some("--verify-base"),
+        _ if is_check => Some("check"),
         _ => None,
     };
     match Change::discover(Path::new("."), arguments.base.as_deref(), config.base(), variable) {
@@ -250,6 +268,10 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, pri
             };
             bar.set_message(format!("{}/{of} alone {how}: {}", place + 1, Foreign::new(name).line()));
         }
+        Progress::Review { done, of } => {
+            let bar = bar.get_or_insert_with(|| printer.spinner("flakewise"));
+            bar.set_message(format!("{done}/{of} reruns of new and changed tests"));
+        }
         Progress::History => {
             if let Some(bar) = bar.as_ref() {
                 bar.set_message("querying the history");
@@ -258,7 +280,38 @@ fn show_progress(bar: &RefCell<Option<ProgressBar>>, progress: Progress<'_>, pri
     }
 }
 
-fn render(format: RunFormat, triaged: &Triaged, mut out: impl Write) -> io::Result<()> {
+/// All that a run or a check says.
+struct Said<'a> {
+    triaged: &'a Triaged,
+    /// What was predicted of new and changed tests, by a check.
+    risks: Option<&'a RiskReport>,
+}
+
+impl Said<'_> {
+    fn text(&self) -> String {
+        let named = self.risks.filter(|risks| !risks.risks.is_empty());
+        let predicted = named.map_or_else(String::new, |risks| format!("{}\n", risk_text(risks)));
+        format!("{predicted}{}", run_text(&self.triaged.report))
+    }
+
+    fn markdown(&self) -> String {
+        match self.risks {
+            Some(risks) => check_markdown(&self.triaged.report, Some(risks)),
+            None => run_markdown(&self.triaged.report),
+        }
+    }
+
+    fn findings(&self) -> Findings {
+        let mut findings = Findings::from(&self.triaged.report);
+        if let Some(risks) = self.risks.filter(|risks| !risks.risks.is_empty()) {
+            findings.add(risks.into());
+        }
+        findings
+    }
+}
+
+fn render(format: RunFormat, said: &Said<'_>, mut out: impl Write) -> io::Result<()> {
+    let triaged = said.triaged;
     let report = &triaged.report;
     let text = match format {
         RunFormat::Json => return run_json(report, out),
@@ -270,36 +323,36 @@ fn render(format: RunFormat, triaged: &Triaged, mut out: impl Write) -> io::Resu
                 .collect();
             return flakewise_junit::write_with_quarantine(out, &all, &quarantined);
         }
-        RunFormat::Text => run_text(report),
-        RunFormat::Markdown => run_markdown(report),
-        RunFormat::Sarif => findings_sarif(&report.into()),
-        RunFormat::Github => findings_github(&report.into()),
-        RunFormat::Gitlab => findings_gitlab(&report.into()),
+        RunFormat::Text => said.text(),
+        RunFormat::Markdown => said.markdown(),
+        RunFormat::Sarif => findings_sarif(&said.findings()),
+        RunFormat::Github => findings_github(&said.findings()),
+        RunFormat::Gitlab => findings_gitlab(&said.findings()),
     };
     out.write_all(text.as_bytes())
 }
 
-fn write_file(path: &Path, format: RunFormat, triaged: &Triaged) -> io::Result<()> {
+fn write_file(path: &Path, format: RunFormat, said: &Said<'_>) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
     let mut plain = io::BufWriter::new(anstream::StripStream::new(std::fs::File::create(path)?));
-    render(format, triaged, &mut plain)?;
+    render(format, said, &mut plain)?;
     plain.flush()
 }
 
 /// On GitHub, annotations beside the code and a summary of the job.
-fn github(arguments: &RunArguments, report: &RunReport, printer: &Printer) -> Result<(), ExpectedError> {
+fn github(arguments: &SuiteArguments, said: &Said<'_>, printer: &Printer) -> Result<(), ExpectedError> {
     if variable("GITHUB_ACTIONS").as_deref() != Some("true") {
         return Ok(());
     }
     if arguments.format == RunFormat::Text {
-        printer.data(&findings_github(&report.into()))?;
+        printer.data(&findings_github(&said.findings()))?;
     }
     let Some(path) = variable("GITHUB_STEP_SUMMARY") else { return Ok(()) };
     let append = |path: &str| {
         let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
-        file.write_all(run_markdown(report).as_bytes())
+        file.write_all(said.markdown().as_bytes())
     };
     if let Err(error) = append(&path) {
         printer.warning(&format!("failed to write the job summary: {error}"));

@@ -1,5 +1,6 @@
 //! The real binary, as people and CI use it.
 
+mod check;
 mod config;
 mod culprit;
 mod doctor;

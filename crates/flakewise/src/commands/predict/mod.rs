@@ -59,8 +59,32 @@ pub(crate) fn predict(
     let oracle =
         Oracle { root, project: project(arguments.project.as_deref()), loaded, around: around.as_ref() };
     let judged = oracle.judge_all(&files, printer);
+    let (asked, scope) = asked_about(&files, judged, change.as_ref());
+    let naming = Naming {
+        audience: if arguments.format == FindingsFormat::Json {
+            Audience::Machines
+        } else {
+            Audience::People
+        },
+        threshold: arguments.threshold,
+        all: arguments.all,
+        fail_above: arguments.fail_above,
+    };
+    let mut report = report(&naming, asked, scope, &oracle.loaded);
+    oracle.explain(&mut report);
+    print(arguments.format, &report, printer)?;
+    let rejects = |risk: &Risk| arguments.fail_above.is_some_and(|limit| risk.risk.get() > limit);
+    Ok(if report.risks.iter().any(rejects) { ExitCode::Rejected } else { ExitCode::Success })
+}
+
+/// The tests that are asked about, and what was looked at for them.
+fn asked_about(
+    files: &[AskedFile],
+    judged: Vec<JudgedFile>,
+    change: Option<&Change>,
+) -> (Vec<Risk>, RiskScope) {
     let mut scope = RiskScope {
-        base: change.as_ref().map(|change| (change.base.clone(), change.found.clone())),
+        base: change.map(|change| (change.base.clone(), change.found.clone())),
         ..RiskScope::default()
     };
     let mut asked = Vec::new();
@@ -68,16 +92,35 @@ pub(crate) fn predict(
         scope.unclear += u64::from(judged.unclear);
         let before = asked.len();
         let tests = judged.tests.into_iter();
-        asked.extend(tests.filter(|test| file.changed.as_ref().is_none_or(|lines| test.meets(lines))));
+        let tests = tests.filter(|test| file.changed.as_ref().is_none_or(|lines| test.meets(lines)));
+        asked.extend(tests.map(|test| test.risk));
         scope.files += u64::from(asked.len() > before);
     }
     scope.tests = asked.len() as u64;
-    let mut report =
-        report(arguments, asked.into_iter().map(|test| test.risk).collect(), scope, &oracle.loaded);
+    (asked, scope)
+}
+
+/// The risk of every new and changed test, by its id, and those that are named.
+pub(crate) fn changed(
+    change: &Change,
+    project: String,
+    loaded: LoadedModel,
+    printer: &Printer,
+) -> (HashMap<TestId, f64>, RiskReport) {
+    let root = change.root.as_path();
+    let files = changed_files(change, &[PathBuf::new()]);
+    let declarations = loaded.declarations(root, printer);
+    let around = declarations.as_ref().map(|declarations| Around::new(root, declarations));
+    let oracle = Oracle { root, project, loaded, around: around.as_ref() };
+    let judged = oracle.judge_all(&files, printer);
+    let (asked, scope) = asked_about(&files, judged, Some(change));
+    let risks = asked.iter().map(|risk| (risk.test.clone(), risk.risk.get())).collect();
+    let naming = Naming { audience: Audience::People, threshold: None, all: false, fail_above: None };
+    let mut report = report(&naming, asked, scope, &oracle.loaded);
+    // They have passed or failed, which says more than a risk that names none.
+    report.most_likely.clear();
     oracle.explain(&mut report);
-    print(arguments.format, &report, printer)?;
-    let rejects = |risk: &Risk| arguments.fail_above.is_some_and(|limit| risk.risk.get() > limit);
-    Ok(if report.risks.iter().any(rejects) { ExitCode::Rejected } else { ExitCode::Success })
+    (risks, report)
 }
 
 /// The risk of every test in some files below a folder, by its id.
@@ -130,17 +173,22 @@ fn files(
     }
     let change = Change::discover(&repository.root, arguments.base.as_deref(), config.base(), variable)?;
     let change = change.ok_or(ExpectedError::NoRepository { option: "--changed" })?;
+    let files = changed_files(&change, &repository.paths);
+    Ok((files, Some(change)))
+}
+
+/// Files below some paths that changed and may hold tests.
+fn changed_files(change: &Change, paths: &[PathBuf]) -> Vec<AskedFile> {
     let files = change.files.iter().filter_map(|file| {
         let is_there = file.kind != ChangeKind::Deleted && file.shape == Shape::File && !file.lossy;
         let language =
             Language::of_path(&file.path).filter(|language| may_hold_tests(&file.path, *language))?;
-        (is_there && is_asked(&file.path, &repository.paths)).then(|| AskedFile {
+        (is_there && is_asked(&file.path, paths)).then(|| AskedFile {
             source: SourcePath { path: file.path.clone(), language },
             changed: Some(file.lines.clone()),
         })
     });
-    let files = files.collect();
-    Ok((files, Some(change)))
+    files.collect()
 }
 
 /// Whether a file lies below the requested paths, and where people keep
@@ -240,22 +288,23 @@ impl Oracle<'_> {
     }
 }
 
-fn report(
-    arguments: &PredictArguments,
-    mut tests: Vec<Risk>,
-    scope: RiskScope,
-    loaded: &LoadedModel,
-) -> RiskReport {
-    let audience =
-        if arguments.format == FindingsFormat::Json { Audience::Machines } else { Audience::People };
+/// From which risk tests are named, and for whom.
+struct Naming {
+    audience: Audience,
+    threshold: Option<f64>,
+    all: bool,
+    fail_above: Option<f64>,
+}
+
+fn report(naming: &Naming, mut tests: Vec<Risk>, scope: RiskScope, loaded: &LoadedModel) -> RiskReport {
     let card = loaded.model.card().clone();
     let thresholds: Vec<(Familiarity, Threshold)> =
         [Familiarity::KnownClass, Familiarity::KnownProject, Familiarity::NewProject]
             .into_iter()
             .filter(|familiarity| tests.iter().any(|test| test.familiarity == *familiarity))
             .map(|familiarity| {
-                let chosen = || choose(audience, arguments.threshold, &card, familiarity);
-                (familiarity, if arguments.all { Threshold::All } else { chosen() })
+                let chosen = || choose(naming.audience, naming.threshold, &card, familiarity);
+                (familiarity, if naming.all { Threshold::All } else { chosen() })
             })
             .collect();
     tests.sort_by(|left, right| {
@@ -268,11 +317,11 @@ fn report(
     let is_named = |test: &Risk| {
         let own = thresholds.iter().find(|(familiarity, _)| *familiarity == test.familiarity);
         // What fails the build is told, whatever else is.
-        arguments.fail_above.is_some_and(|limit| test.risk.get() > limit)
+        naming.fail_above.is_some_and(|limit| test.risk.get() > limit)
             || own.is_some_and(|(_, threshold)| threshold.names(test.risk))
     };
     let (risks, others): (Vec<_>, Vec<_>) = tests.into_iter().partition(is_named);
-    let lists_most_likely = risks.is_empty() && audience == Audience::People;
+    let lists_most_likely = risks.is_empty() && naming.audience == Audience::People;
     let most_likely = others.into_iter().take(if lists_most_likely { MOST_LIKELY } else { 0 }).collect();
     RiskReport { origin: loaded.origin.clone(), card, scope, thresholds, risks, most_likely }
 }

@@ -1,0 +1,287 @@
+//! New and changed tests that passed, run again before others depend on them.
+//!
+//! Each rerun of a test that fails with a rate p shows it with probability p, so after
+//! n passes it would have shown with 1 − (1 − p)ⁿ. The time is limited: [`plan`] gives
+//! it to the reruns that are most likely to show something. Reruns take place in forks
+//! from before the first test. One fork runs each test once, one after another, as
+//! starting a process costs more than most tests. A test that fails there after others
+//! counts as flaky only if it fails alone too.
+
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::time::{Duration, Instant};
+
+use flakewise_model::{Outcome, Phase, TestId};
+use flakewise_runner::{Execution, Forks, TestKey};
+
+use crate::Progress;
+
+/// Which tests that passed are rerun, and how often.
+pub struct ReviewSettings<'a> {
+    /// The time for all reruns, as a share of the suite's.
+    pub share: f64,
+    /// Tests that fail this often are to be found.
+    pub rate: f64,
+    /// How likely a test is flaky that is new or changed; none for other tests.
+    pub risk: &'a dyn Fn(&TestId) -> Option<f64>,
+}
+
+/// With this probability a test that fails with the given rate is found, if there is
+/// time.
+const FOUND: f64 = 0.999;
+/// The most reruns of one test.
+const MOST_RUNS: f64 = 1000.0;
+/// A short suite must not keep us from looking at all.
+pub(crate) const LEAST_TIME: Duration = Duration::from_secs(2);
+/// What a fork costs besides its tests.
+pub(crate) const FORK_SECONDS: f64 = 0.02;
+/// Nothing is known so well that a test is not worth a look.
+const LEAST_RISK: f64 = 0.01;
+/// So many forks in a row may fail to run their tests.
+const MOST_TROUBLE: u32 = 3;
+
+/// How often a test must pass before it is unlikely to fail with a rate.
+pub(crate) fn goal(rate: f64) -> u32 {
+    let runs = (1.0 - FOUND).ln() / (-rate).ln_1p();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within limits")]
+    let runs = runs.ceil().clamp(1.0, MOST_RUNS) as u32;
+    runs
+}
+
+/// A test that may be rerun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    /// How likely it is flaky.
+    pub(crate) risk: f64,
+    /// What a rerun takes.
+    pub(crate) seconds: f64,
+}
+
+impl Candidate {
+    /// How likely one more rerun shows something, by the second. The bits of positive
+    /// numbers are ordered as the numbers are.
+    fn worth(&self, rate: f64, runs: u32) -> u64 {
+        let misses = (1.0 - rate).powi(i32::try_from(runs).unwrap_or(i32::MAX));
+        (self.risk.max(LEAST_RISK) * rate * misses / self.seconds.max(1e-6)).to_bits()
+    }
+}
+
+/// How often to rerun each test: no more than the goal, and all together no longer than
+/// these seconds.
+pub(crate) fn plan(candidates: &[Candidate], rate: f64, goal: u32, seconds: f64) -> Vec<u32> {
+    let mut runs = vec![0; candidates.len()];
+    let mut left = seconds;
+    let worth = |place: usize, runs: u32| (candidates[place].worth(rate, runs), std::cmp::Reverse(place));
+    let mut open: BinaryHeap<_> = (0..candidates.len()).map(|place| worth(place, 0)).collect();
+    while let Some((_, std::cmp::Reverse(place))) = open.pop() {
+        // What is too long for what is left does not come back.
+        if candidates[place].seconds <= left && runs[place] < goal {
+            left -= candidates[place].seconds;
+            runs[place] += 1;
+            open.push(worth(place, runs[place]));
+        }
+    }
+    runs
+}
+
+/// Reruns under way: a fork runs each test once that is to be rerun once more.
+pub(crate) struct Rounds<'a> {
+    /// How often each test is still to be rerun.
+    left: BTreeMap<TestKey, u32>,
+    /// Sessions in turn.
+    sessions: VecDeque<u32>,
+    deadline: Instant,
+    progress: &'a dyn Fn(Progress<'_>),
+    of: u64,
+    /// Forks in a row that ran nothing.
+    troubles: u32,
+    /// Why some reruns did not take place.
+    pub(crate) trouble: Option<String>,
+    /// All reruns that ended.
+    pub(crate) executions: Vec<Execution>,
+    /// Tests that failed, and those that had run before them in the same process.
+    pub(crate) suspects: BTreeMap<TestKey, Vec<TestKey>>,
+}
+
+impl<'a> Rounds<'a> {
+    pub(crate) fn new(
+        left: BTreeMap<TestKey, u32>,
+        deadline: Instant,
+        progress: &'a dyn Fn(Progress<'_>),
+    ) -> Self {
+        let mut sessions: Vec<u32> = left.keys().map(|test| test.session).collect();
+        sessions.dedup();
+        Self {
+            of: left.values().copied().map(u64::from).sum(),
+            left,
+            sessions: sessions.into(),
+            deadline,
+            progress,
+            troubles: 0,
+            trouble: None,
+            executions: Vec::new(),
+            suspects: BTreeMap::new(),
+        }
+    }
+
+    fn heard(&mut self, tests: &[TestKey], mut execution: Execution) {
+        let test = execution.test;
+        let place = tests.iter().position(|one| *one == test).unwrap_or_default();
+        // After others it is not alone.
+        execution.phase = if place == 0 { Phase::Fork } else { Phase::Order };
+        if execution.outcome != Outcome::Passed {
+            self.left.remove(&test);
+        }
+        if execution.outcome.is_failure() {
+            self.suspects.insert(test, tests[..place].to_vec());
+        }
+        self.executions.push(execution);
+        self.troubles = 0;
+        (self.progress)(Progress::Review { done: self.executions.len() as u64, of: self.of });
+    }
+}
+
+impl Forks for Rounds<'_> {
+    fn next(&mut self) -> Option<Vec<TestKey>> {
+        if Instant::now() >= self.deadline || self.troubles >= MOST_TROUBLE {
+            return None;
+        }
+        for _ in 0..self.sessions.len() {
+            self.sessions.rotate_left(1);
+            let session = *self.sessions.back()?;
+            let mut round = Vec::new();
+            for (test, left) in &mut self.left {
+                if test.session == session && *left > 0 {
+                    *left -= 1;
+                    round.push(*test);
+                }
+            }
+            if !round.is_empty() {
+                return Some(round);
+            }
+        }
+        None
+    }
+
+    fn on_the_way(&mut self, tests: &[TestKey], executions: Vec<Execution>) {
+        for execution in executions {
+            self.heard(tests, execution);
+        }
+    }
+
+    fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
+        match result {
+            Ok(execution) => self.heard(tests, execution),
+            Err(trouble) => {
+                self.troubles += 1;
+                self.trouble = Some(trouble);
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::execution;
+
+    #[test]
+    fn the_goal_shows_what_it_promises() {
+        assert_eq!(goal(0.1), 66);
+        assert!((1.0 - 0.9_f64.powi(66)) >= FOUND && (1.0 - 0.9_f64.powi(65)) < FOUND);
+        assert_eq!(goal(0.000_001), 1000);
+        assert_eq!(goal(0.999_999), 1);
+    }
+
+    fn candidate() -> impl Strategy<Value = Candidate> {
+        (0.0_f64..1.0, 0.001_f64..10.0).prop_map(|(risk, seconds)| Candidate { risk, seconds })
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_keeps_its_limits(
+            candidates in proptest::collection::vec(candidate(), 0..20),
+            seconds in 0.0_f64..60.0,
+        ) {
+            let runs = plan(&candidates, 0.1, 66, seconds);
+            let taken: f64 = runs.iter().zip(&candidates).map(|(runs, one)| f64::from(*runs) * one.seconds).sum();
+            prop_assert!(taken <= seconds + 1e-9);
+            prop_assert!(runs.iter().all(|runs| *runs <= 66));
+            let left = seconds - taken;
+            let could_run = runs.iter().zip(&candidates).any(|(runs, one)| *runs < 66 && one.seconds <= left - 1e-9);
+            prop_assert!(!could_run, "{left} s are left over: {runs:?} of {candidates:?}");
+        }
+
+        #[test]
+        fn what_is_likelier_or_quicker_is_never_rerun_less(
+            one in candidate(),
+            others in proptest::collection::vec(candidate(), 0..10),
+            seconds in 0.0_f64..60.0,
+        ) {
+            let better = Candidate { risk: one.risk + 0.1, seconds: one.seconds };
+            let mut candidates = vec![better, one];
+            candidates.extend(others);
+            let runs = plan(&candidates, 0.1, 66, seconds);
+            prop_assert!(runs[0] >= runs[1]);
+        }
+    }
+
+    #[test]
+    fn without_time_for_all_every_test_runs_once_before_any_runs_twice() {
+        let same = vec![Candidate { risk: 0.1, seconds: 1.0 }; 4];
+        assert_eq!(plan(&same, 0.1, 66, 6.0), [2, 2, 1, 1]);
+        assert_eq!(plan(&same, 0.1, 66, 3.0), [1, 1, 1, 0]);
+        assert_eq!(plan(&same, 0.1, 2, 600.0), [2, 2, 2, 2]);
+    }
+
+    fn key(session: u32, number: u32) -> TestKey {
+        TestKey { session, number }
+    }
+
+    fn rounds(left: &[(TestKey, u32)]) -> Rounds<'static> {
+        let deadline = Instant::now() + Duration::from_hours(1);
+        Rounds::new(left.iter().copied().collect(), deadline, &|_| {})
+    }
+
+    #[test]
+    fn a_round_has_each_test_of_a_session_once() {
+        let mut rounds = rounds(&[(key(0, 1), 2), (key(0, 4), 1), (key(1, 0), 1)]);
+        let mut sessions: Vec<Vec<TestKey>> = std::iter::from_fn(|| rounds.next()).collect();
+        sessions.sort();
+        assert_eq!(sessions, [vec![key(0, 1)], vec![key(0, 1), key(0, 4)], vec![key(1, 0)]]);
+    }
+
+    #[test]
+    fn a_test_that_failed_is_not_rerun_and_what_ran_before_it_is_known() {
+        let mut rounds = rounds(&[(key(0, 1), 3), (key(0, 4), 3)]);
+        let round = rounds.next().expect("there is one");
+        rounds.on_the_way(&round, vec![execution(1, Phase::Fork, Outcome::Passed)]);
+        rounds.ended(&round, Ok(execution(4, Phase::Fork, Outcome::Failed)));
+        assert_eq!(rounds.next(), Some(vec![key(0, 1)]));
+        assert_eq!(rounds.suspects[&key(0, 4)], [key(0, 1)]);
+        let phases: Vec<Phase> = rounds.executions.iter().map(|one| one.phase).collect();
+        assert_eq!(phases, [Phase::Fork, Phase::Order]);
+    }
+
+    #[test]
+    fn forks_that_run_nothing_end_the_reruns() {
+        let mut rounds = rounds(&[(key(0, 1), 100)]);
+        for _ in 0..MOST_TROUBLE {
+            let round = rounds.next().expect("there is one");
+            rounds.ended(&round, Err("no memory".to_owned()));
+        }
+        assert_eq!(rounds.next(), None);
+        assert_eq!(rounds.trouble.as_deref(), Some("no memory"));
+    }
+
+    #[test]
+    fn nothing_begins_after_the_deadline() {
+        let mut rounds = Rounds::new([(key(0, 1), 5)].into(), Instant::now(), &|_| {});
+        assert_eq!(rounds.next(), None);
+    }
+}
