@@ -3,9 +3,9 @@
 //! Each rerun of a test that fails with a rate p shows it with probability p, so after
 //! n passes it would have shown with 1 − (1 − p)ⁿ. The time is limited: [`plan`] gives
 //! it to the reruns that are most likely to show something. Reruns take place in forks
-//! from before the first test. One fork runs each test once, one after another, as
-//! starting a process costs more than most tests. A test that fails there after others
-//! counts as flaky only if it fails alone too.
+//! from before the first test, one for each core. A fork runs each test once, one after
+//! another, as starting a process costs more than most tests. A test that fails there,
+//! after and beside others, counts as flaky only if it fails alone too.
 
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ pub struct ReviewSettings<'a> {
     pub share: f64,
     /// Tests that fail this often are to be found.
     pub rate: f64,
+    /// How many processes run in parallel.
+    pub jobs: usize,
     /// How likely a test is flaky that is new or changed; none for other tests.
     pub risk: &'a dyn Fn(&TestId) -> Option<f64>,
 }
@@ -90,6 +92,9 @@ pub(crate) struct Rounds<'a> {
     /// Sessions in turn.
     sessions: VecDeque<u32>,
     deadline: Instant,
+    /// When forks under way began, the oldest first, and the longest that one took.
+    begun: VecDeque<Instant>,
+    longest: Duration,
     progress: &'a dyn Fn(Progress<'_>),
     of: u64,
     /// Forks in a row that ran nothing.
@@ -115,6 +120,8 @@ impl<'a> Rounds<'a> {
             left,
             sessions: sessions.into(),
             deadline,
+            begun: VecDeque::new(),
+            longest: Duration::ZERO,
             progress,
             troubles: 0,
             trouble: None,
@@ -126,8 +133,8 @@ impl<'a> Rounds<'a> {
     fn heard(&mut self, tests: &[TestKey], mut execution: Execution) {
         let test = execution.test;
         let place = tests.iter().position(|one| *one == test).unwrap_or_default();
-        // After others it is not alone.
-        execution.phase = if place == 0 { Phase::Fork } else { Phase::Order };
+        // It is not alone.
+        execution.phase = Phase::Order;
         if execution.outcome != Outcome::Passed {
             self.left.remove(&test);
         }
@@ -142,7 +149,8 @@ impl<'a> Rounds<'a> {
 
 impl Forks for Rounds<'_> {
     fn next(&mut self) -> Option<Vec<TestKey>> {
-        if Instant::now() >= self.deadline || self.troubles >= MOST_TROUBLE {
+        // What would not end in time is not begun.
+        if Instant::now() + self.longest >= self.deadline || self.troubles >= MOST_TROUBLE {
             return None;
         }
         for _ in 0..self.sessions.len() {
@@ -156,6 +164,7 @@ impl Forks for Rounds<'_> {
                 }
             }
             if !round.is_empty() {
+                self.begun.push_back(Instant::now());
                 return Some(round);
             }
         }
@@ -169,6 +178,9 @@ impl Forks for Rounds<'_> {
     }
 
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>) {
+        // They take about as long as each other, so it does not matter which one it was.
+        let took = self.begun.pop_front().map_or(Duration::ZERO, |begun| begun.elapsed());
+        self.longest = self.longest.max(took);
         match result {
             Ok(execution) => self.heard(tests, execution),
             Err(trouble) => {
@@ -265,7 +277,7 @@ mod tests {
         assert_eq!(rounds.next(), Some(vec![key(0, 1)]));
         assert_eq!(rounds.suspects[&key(0, 4)], [key(0, 1)]);
         let phases: Vec<Phase> = rounds.executions.iter().map(|one| one.phase).collect();
-        assert_eq!(phases, [Phase::Fork, Phase::Order]);
+        assert_eq!(phases, [Phase::Order, Phase::Order]);
     }
 
     #[test]

@@ -359,7 +359,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         let runs = plan(&candidates, settings.rate, goal, budget.as_secs_f64());
         let planned = keys.iter().copied().zip(runs).collect();
         let mut rounds = Rounds::new(planned, began + budget, self.context.progress);
-        self.suite.fork_many(1, &mut rounds)?;
+        self.suite.fork_many(settings.jobs, &mut rounds)?;
         let Rounds { executions, suspects, trouble, .. } = rounds;
         if let Some(trouble) = trouble {
             let text = format!("some reruns of new and changed tests did not take place: {trouble}");
@@ -373,7 +373,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         let mut each: Option<(u32, u32)> = None;
         for (test, mut runs) in of_test {
             let before = suspects.get(&test);
-            if before.is_some_and(|before| !before.is_empty()) {
+            if before.is_some() {
                 self.confirm(test, goal, &mut runs)?;
             }
             let fails_alone = |one: &Execution| one.phase == Phase::Fork && one.outcome.is_failure();
@@ -415,11 +415,12 @@ impl<'a, 'b> LadderRun<'a, 'b> {
                 format!("{unforked} new or changed tests were not rerun, since pytest cannot be forked here");
             self.notices.push(Notice { text, warning: true });
         }
-        // A fork is shared by all of them.
-        let share = FORK_SECONDS / found.len().max(1) as f64;
+        // A fork is shared by all of them, and the cores by all forks.
+        let forks = found.len().max(1) as f64;
+        let cost = |seconds: f64| (seconds + FORK_SECONDS / forks) / settings.jobs.max(1) as f64;
         let mut tests: Vec<(TestKey, Candidate)> = found
             .into_iter()
-            .map(|(test, risk, seconds)| (test, Candidate { risk, seconds: seconds + share }))
+            .map(|(test, risk, seconds)| (test, Candidate { risk, seconds: cost(seconds) }))
             .collect();
         tests.sort_unstable_by_key(|(test, _)| *test);
         tests
@@ -455,13 +456,14 @@ impl<'a, 'b> LadderRun<'a, 'b> {
     fn notice_order(&mut self, test: TestKey, runs: &[Execution], before: &[TestKey]) {
         let alone = runs.iter().filter(|one| one.phase == Phase::Fork && one.outcome == Outcome::Passed);
         let others = match before {
-            [one] => format!("`{}`", self.suite.name(*one)),
-            several => format!("{} other new or changed tests", several.len()),
+            [] => String::new(),
+            [one] => format!("after `{}` and ", self.suite.name(*one)),
+            several => format!("after {} other tests and ", several.len()),
         };
-        let name = self.suite.name(test);
         let text = format!(
-            "`{name}` failed when it was run after {others} only, and passed {} times alone: it may depend on \
-             the order of tests, which `flakewise culprit` finds out",
+            "`{}` failed when it was run {others}beside other new or changed tests, and passed {} times alone: \
+             it may depend on other tests, see `flakewise culprit --help`",
+            self.suite.name(test),
             alone.count()
         );
         self.notices.push(Notice { text, warning: true });

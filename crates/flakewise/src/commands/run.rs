@@ -24,6 +24,7 @@ use flakewise_triage::{
 use indicatif::ProgressBar;
 
 use super::check::Predicted;
+use super::side_by_side;
 use crate::args::{CheckArguments, RunFormat, SuiteArguments, Tolerated};
 use crate::context::{Ci, Context, Git, on_ci, variable};
 use crate::delivery::{Delivery, Sender};
@@ -67,7 +68,12 @@ pub(super) fn run(
         _ => None,
     };
     let risk = |test: &TestId| predicted.as_ref().and_then(|predicted| predicted.risk(test));
-    let review = check.map(|check| ReviewSettings { share: check.share, rate: check.detect, risk: &risk });
+    let review = check.map(|check| ReviewSettings {
+        share: check.share,
+        rate: check.detect,
+        jobs: side_by_side(None),
+        risk: &risk,
+    });
     let seed = arguments.seed.unwrap_or_else(rand::random);
     let options = SuiteOptions {
         test_timeout: arguments.test_timeout,
