@@ -25,9 +25,10 @@ fn a_wrong_flag_is_answered_with_the_right_one() {
 }
 
 /// All commands, as `--help` lists them.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "",
     "run",
+    "check",
     "hunt",
     "culprit",
     "reproduce",
