@@ -54,7 +54,7 @@ pub fn guard() -> Option<ExitCode> {
     // A worker that was killed, panicked or was stopped may leave something behind.
     if !status.success() {
         processes::sweep_all();
-        remove_folders(&tag);
+        remove_folders(&prefix_of(&tag));
     }
     if let Some(signal) = status.signal() {
         return Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
@@ -90,17 +90,28 @@ pub(crate) fn is_abandoned() -> bool {
 /// them.
 pub(crate) fn folder_prefix() -> String {
     static TAG: LazyLock<String> = LazyLock::new(|| guard_tag().unwrap_or_else(new_tag));
-    format!("flakewise-{}-", *TAG)
+    prefix_of(&TAG)
 }
 
-fn remove_folders(tag: &str) {
-    let prefix = format!("flakewise-{tag}-");
+fn prefix_of(tag: &str) -> String {
+    format!("flakewise-{tag}-")
+}
+
+/// Ends this process now, with everything below it, and removes its folders: its guard
+/// may be gone.
+pub fn end_now(code: u8) -> ! {
+    processes::sweep_all();
+    remove_folders(&folder_prefix());
+    std::process::exit(code.into())
+}
+
+fn remove_folders(prefix: &str) {
     // Where temporary folders have long names, the socket is in /tmp.
     let mut parents = vec![std::env::temp_dir(), std::path::PathBuf::from("/tmp")];
     parents.dedup();
     for parent in parents {
         for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            if entry.file_name().to_string_lossy().starts_with(prefix) {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }

@@ -44,7 +44,7 @@ pub use execution::{
 };
 pub use facts::{SessionFacts, Typed};
 pub use fresh::{Elsewhere, FreshOptions, FreshRun};
-pub use guard::guard;
+pub use guard::{end_now, guard};
 pub use jobs::Forks;
 pub use measure::{CoveredFile, Measured};
 pub use plain::OrderPlugins;

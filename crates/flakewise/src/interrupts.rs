@@ -47,8 +47,9 @@ impl Interrupts {
                 if state.suite_ended.load(Ordering::SeqCst)
                     && state.signal.swap(signal, Ordering::SeqCst) != 0
                 {
-                    // The first signal did not end us.
-                    std::process::exit(i32::from(ExitCode::of_signal(signal) as u8));
+                    // The first signal did not end us. If our guard was killed, the kernel may
+                    // send us one for each of its threads, and nobody else clears up.
+                    flakewise_runner::end_now(ExitCode::of_signal(signal) as u8);
                 }
             }
         });

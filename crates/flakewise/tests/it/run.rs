@@ -1160,3 +1160,51 @@ fn options_that_need_git_are_refused_outside_of_it() {
         assert!(output.stderr.starts_with(&error), "{}", output.stderr);
     }
 }
+
+/// With its guard killed, nobody but the worker clears up. The kernel may send it more
+/// than one signal then, and the second one ends it.
+#[cfg(target_os = "linux")]
+#[test]
+fn two_signals_without_a_guard_leave_nothing_behind() {
+    let test = "
+import os, pathlib, subprocess, sys, time
+
+def test_fails():
+    if 'flakewise_agent' not in sys.modules:
+        # The command that reproduces the failure is tried.
+        sleeper = subprocess.Popen(['sleep', '600'], start_new_session=True)
+        pathlib.Path(os.environ['STATE'], 'pipe').write_text(f'{sleeper.pid}')
+        time.sleep(600)
+    assert False
+";
+    let project = Project::new(&[("test_a.py", test)]);
+    let (pipe, temporary) = (project.state.path().join("pipe"), project.state.path().join("tmp"));
+    std::fs::create_dir(&temporary).expect("made");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it starts").success());
+    let mut command = project.command(&["--no-store", "--reproduce-budget", "10m"]);
+    command.args(["--", &python(), "-m", "pytest", "-q"]).env("TMPDIR", &temporary);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut guard = command.spawn().expect("it starts");
+    let sleeper = std::fs::read_to_string(&pipe).expect("the test has begun");
+    let children = format!("/proc/{0}/task/{0}/children", guard.id());
+    let worker = std::fs::read_to_string(children).expect("it has a worker").trim().to_owned();
+    guard.kill().expect("killed");
+    guard.wait().expect("it has ended");
+    for _ in 0..2 {
+        // It may have ended by now.
+        let _ = Command::new("kill").args(["-TERM", &worker]).stderr(std::process::Stdio::null()).status();
+    }
+    let is_there = |process: &str| {
+        std::fs::read_to_string(format!("/proc/{process}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while is_there(&worker) && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    assert!(!is_there(&worker), "the worker is still there");
+    assert!(!is_there(&sleeper), "a process of the test is still there");
+    let left: Vec<_> = std::fs::read_dir(&temporary).expect("it is there").flatten().collect();
+    let left: Vec<_> = left.iter().map(std::fs::DirEntry::file_name).collect();
+    let ours = left.iter().filter(|name| name.to_string_lossy().starts_with("flakewise-"));
+    assert_eq!(ours.count(), 0, "{left:?}");
+}
