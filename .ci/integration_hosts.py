@@ -32,6 +32,7 @@ class Comments:
         self.bodies = {}  # by id
         self.requests = []  # method and path
         self.refused = {}  # status of each method that is refused
+        self.location = None  # header of what is refused
         self.fails_once = set()  # methods that answer 500 once, after they did what they should
         self.hidden = set()  # ids that the token may not read
         self.before_create = None  # called once, before a comment is created
@@ -82,7 +83,8 @@ class Comments:
         if token != TOKEN:
             return 401, {}, {"message": "Unauthorized"}
         if method in self.refused:
-            return self.refused[method], {}, {"message": "Resource not accessible by integration"}
+            headers = {"Location": self.location} if self.location else {}
+            return self.refused[method], headers, {"message": "Resource not accessible by integration"}
         answer = self.act(method, parsed, body)
         if method in self.fails_once:
             self.fails_once.remove(method)
