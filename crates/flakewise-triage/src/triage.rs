@@ -361,6 +361,13 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         let mut rounds = Rounds::new(planned, began + budget, self.context.progress);
         self.suite.fork_many(settings.jobs, &mut rounds)?;
         let Rounds { executions, suspects, trouble, .. } = rounds;
+        let sessions: BTreeSet<u32> = keys.iter().map(|key| key.session).collect();
+        if sessions.iter().any(|session| self.suite.seeds(*session).contains_key("randomly_seed")) {
+            let text = "pytest-randomly gave all reruns of new and changed tests the same random numbers, so those that \
+                        fail with others were not found; `-p no:randomly` turns that off"
+                .to_owned();
+            self.notices.push(Notice { text, warning: true });
+        }
         if let Some(trouble) = trouble {
             let text = format!("some reruns of new and changed tests did not take place: {trouble}");
             self.notices.push(Notice { text, warning: true });

@@ -551,7 +551,9 @@ pub(super) fn review(review: &Review) -> String {
     };
     let rate = Probability::clamped(review.rate);
     let shows = range("found", std::iter::once(review.shows()));
-    format!("reran {tests} {often} in {took}: {found}; for one that fails in {rate} of runs, {shows}{limit}")
+    format!(
+        "reran {tests} {often} in {took}: {found}; for one that fails randomly in {rate} of runs, {shows}{limit}"
+    )
 }
 
 /// What the run was compared with.

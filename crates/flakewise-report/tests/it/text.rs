@@ -266,13 +266,13 @@ fn reruns_of_new_and_changed_tests_are_told_in_a_line() {
     };
     assert_eq!(
         said(all.clone()),
-        "reran 20 new or changed tests 66 times in 2.1s: none failed; for one that fails in 10 % of runs, \
-         P(found) > 99.9 %"
+        "reran 20 new or changed tests 66 times in 2.1s: none failed; for one that fails randomly in 10 % of \
+         runs, P(found) > 99.9 %"
     );
     assert_eq!(
         said(Review { flaky: 2, each: (3, 66), runs: 800, ..all.clone() }),
-        "reran 20 new or changed tests 3 to 66 times in 2.1s: 2 of them are flaky; for one that fails in \
-         10 % of runs, P(found) = 27 %; the time limit was 10.3s, see `--share`"
+        "reran 20 new or changed tests 3 to 66 times in 2.1s: 2 of them are flaky; for one that fails randomly \
+         in 10 % of runs, P(found) = 27 %; the time limit was 10.3s, see `--share`"
     );
     let only = Review { tests: 1, flaky: 1, runs: 7, each: (0, 0), ..all.clone() };
     assert_eq!(said(only), "reran 1 new or changed test 7 times in 2.1s: it is flaky");
