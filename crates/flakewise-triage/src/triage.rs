@@ -333,7 +333,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         } else {
             Duration::ZERO
         };
-        let tests = self.to_review(settings);
+        let tests = self.tests_to_review(settings);
         let mut review = Review {
             tests: tests.len() as u64,
             flaky: 0,
@@ -404,7 +404,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
     }
 
     /// New and changed tests that passed in the suite and can be forked.
-    fn to_review(&mut self, settings: &ReviewSettings<'_>) -> Vec<(TestKey, Candidate)> {
+    fn tests_to_review(&mut self, settings: &ReviewSettings<'_>) -> Vec<(TestKey, Candidate)> {
         let mut found: Vec<(TestKey, f64, f64)> = Vec::new();
         let mut unforked = 0_u64;
         for one in self.ladder.never_failed() {

@@ -545,9 +545,10 @@ pub(super) fn review(review: &Review) -> String {
     }
     let often =
         if fewest == most { times(fewest.into()) } else { format!("{fewest} to {}", times(most.into())) };
-    let limit = match fewest < review.goal {
-        true => format!("; the time limit was {}, see `--share`", duration(review.budget)),
-        false => String::new(),
+    let limit = if fewest < review.goal {
+        format!("; the time limit was {}, see `--share`", duration(review.budget))
+    } else {
+        String::new()
     };
     let rate = Probability::clamped(review.rate);
     let shows = range("found", std::iter::once(review.shows()));
