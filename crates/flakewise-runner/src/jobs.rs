@@ -29,7 +29,7 @@ pub trait Forks {
     /// of which is asked about. None if nothing is wanted any more. Asked again
     /// while others are under way, and after each that ended.
     fn next(&mut self) -> Option<Vec<TestKey>>;
-    /// How those before the last of these tests ended.
+    /// How those before the last of these tests ended, in order.
     fn on_the_way(&mut self, _tests: &[TestKey], _executions: Vec<Execution>) {}
     /// How the last of these tests ended; or why it was not run.
     fn ended(&mut self, tests: &[TestKey], result: Result<Execution, String>);
@@ -245,8 +245,11 @@ impl Suite {
                     forks.cut_short(&tests);
                     continue;
                 }
-                let is_before = |execution: &mut Execution| execution.test != asked;
-                forks.on_the_way(&tests, state.executions.extract_if(.., is_before).collect());
+                // A test may be in the list more than once.
+                let last = state.executions.iter().rposition(|execution| execution.test == asked);
+                let answer = last.map(|last| state.executions.remove(last));
+                forks.on_the_way(&tests, std::mem::take(&mut state.executions));
+                state.executions.extend(answer);
                 forks.ended(&tests, state.outcome_of(asked, Phase::Fork));
             }
             let is_late = forks.deadline().is_some_and(|end| Instant::now() >= end);

@@ -379,8 +379,8 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         review.runs = of_test.values().map(|runs| runs.len() as u64).sum();
         let mut each: Option<(u32, u32)> = None;
         for (test, mut runs) in of_test {
-            let before = suspects.get(&test);
-            if before.is_some() {
+            let is_suspect = suspects.contains(&test);
+            if is_suspect {
                 self.confirm(test, goal, &mut runs)?;
             }
             let fails_alone = |one: &Execution| one.phase == Phase::Fork && one.outcome.is_failure();
@@ -389,8 +389,8 @@ impl<'a, 'b> LadderRun<'a, 'b> {
                 self.ladder.found(test, runs);
                 continue;
             }
-            if let Some(before) = before {
-                self.notice_order(test, &runs, before);
+            if is_suspect {
+                self.notice_order(test, &runs);
             }
             let passes = runs.iter().filter(|one| one.outcome == Outcome::Passed).count();
             let passes = u32::try_from(passes).unwrap_or(u32::MAX);
@@ -459,17 +459,12 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         Ok(())
     }
 
-    /// Says that a test failed after others and never alone.
-    fn notice_order(&mut self, test: TestKey, runs: &[Execution], before: &[TestKey]) {
+    /// Says that a test failed with others and never alone.
+    fn notice_order(&mut self, test: TestKey, runs: &[Execution]) {
         let alone = runs.iter().filter(|one| one.phase == Phase::Fork && one.outcome == Outcome::Passed);
-        let others = match before {
-            [] => String::new(),
-            [one] => format!("after `{}` and ", self.suite.name(*one)),
-            several => format!("after {} other tests and ", several.len()),
-        };
         let text = format!(
-            "`{}` failed when it was run {others}beside other new or changed tests, and passed {} times alone: \
-             it may depend on other tests, see `flakewise culprit --help`",
+            "`{}` failed when it was run with other new or changed tests, several times in one process, and passed \
+             {} times alone: it may depend on other tests or on its own earlier runs",
             self.suite.name(test),
             alone.count()
         );
