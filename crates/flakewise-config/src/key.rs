@@ -118,7 +118,7 @@ pub static KEYS: [Key; 22] = [
     Key {
         name: "test-timeout",
         kind: Kind::Duration { zero: false },
-        default: KeyDefault::Described("`10m` in `run` and `check`, `1m` in other commands"),
+        default: KeyDefault::Described("`10m` in `run` and `check`, else `1m`"),
         example: r#""2m""#,
         help: "Stop a test that takes longer than this",
     },

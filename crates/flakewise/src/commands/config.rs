@@ -80,7 +80,7 @@ fn setting(key: &'static Key, config: &Config) -> Setting {
     }
     match key.default {
         KeyDefault::Value(value) => {
-            let number = value.parse::<u64>().ok();
+            let number = value.parse::<serde_json::Number>().ok();
             let value = number.map_or_else(|| value.into(), serde_json::Value::from);
             Setting { value: Some(value), ..default }
         }

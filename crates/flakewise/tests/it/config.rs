@@ -37,7 +37,7 @@ fn config_prints_what_is_in_force_and_from_where() {
     store                   "s3://…@acme-tests/history"            environment variable FLAKEWISE_STORE
     project                 from CI or git                         default
     base                    the default branch of the repository   default
-    test-timeout            10m in run, 1m in other commands       default
+    test-timeout            10m in run and check, else 1m          default
     run.tolerate            "known"                                flakewise.toml:4
     run.rerun               1                                      default
     run.postpone            1                                      default
@@ -45,6 +45,7 @@ fn config_prints_what_is_in_force_and_from_where() {
     run.confidence          none                                   default
     run.max-failures        1 % of the tests, at least 10          default
     run.reproduce-budget    "10s"                                  default
+    check.share             0.25                                   default
     hunt.budget             "10m"                                  default
     hunt.confidence         none                                   default
     hunt.hidden             none                                   default

@@ -54,7 +54,7 @@ fn a_pytest_project_gets_a_file_and_a_workflow_to_add() {
     # Branch that changes are compared with, unless `--base` or the CI system names one [default: the default branch of the repository]
     # base = "develop"
 
-    # Stop a test that takes longer than this [default: 10m in run, 1m in other commands]
+    # Stop a test that takes longer than this [default: 10m in run and check, else 1m]
     # test-timeout = "2m"
 
     [run]
