@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Culprit, CulpritAnswer, CulpritReport, FindingId, NamedTest, Notice, Probability, Run, Tally, TestId,
+    tries,
 };
 use flakewise_runner::{RunnerError, Suite, TestKey, Versions};
 use rand::SeedableRng as _;
@@ -463,9 +464,7 @@ impl Search<'_, '_> {
         let shown = (self.differing(again) + self.differing(more)) as f64;
         // It has shown once before, or we would not be here; rather too patient.
         let share = 0.7 * (shown + 0.5) / ((again.runs() + more.runs()) as f64 + 1.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the limits")]
-        let tries = (MISSED.ln() / (-share).ln_1p()).ceil() as usize;
-        Ok(tries.clamp(1, MOST_TRIES))
+        Ok((tries(share, MISSED) as usize).clamp(1, MOST_TRIES))
     }
 
     /// Of tests after which it ends otherwise, those that are needed.

@@ -51,7 +51,7 @@ pub use overview::{CulpritNote, DayTotals, ProjectOverview, QuarantineNote, Test
 pub use packages::{PACKAGES_LIMIT, PackageChange, differences, packages_text};
 pub use past::{OutcomesAt, PassedRun, PastFailures, PastRuns, SeenOn, Tally};
 pub use plain_command::{PlainCommand, Reproduction};
-pub use probability::{Interval, Probability};
+pub use probability::{Interval, Probability, tries};
 pub use quarantine::{QuarantineStatus, Quarantined};
 pub use reproduce::{ReproduceReport, Way};
 pub use rows::{Rows, Value};

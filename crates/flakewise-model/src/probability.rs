@@ -38,6 +38,14 @@ impl fmt::Display for Probability {
     }
 }
 
+/// How often to try something that happens with this rate, until it has happened but for
+/// this probability of missing it.
+pub fn tries(rate: f64, missed: f64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast stops at the limits")]
+    let tries = (missed.ln() / (-rate).ln_1p()).ceil() as u32;
+    tries
+}
+
 /// A range that holds a true rate with a stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

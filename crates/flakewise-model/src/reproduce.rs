@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{CulpritReport, NamedTest, Probability, Tally};
+use crate::{CulpritReport, NamedTest, Probability, Tally, tries};
 
 /// How a test can be made to fail.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +57,7 @@ impl Way {
         if chance >= 1.0 {
             return Some(1);
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count within limits")]
-        let repeats = (0.05_f64.ln() / (-chance).ln_1p()).ceil().min(1e6) as u32;
+        let repeats = tries(chance, 0.05);
         (chance > 0.0 && repeats <= 1000).then_some(repeats)
     }
 }

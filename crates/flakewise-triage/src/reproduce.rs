@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use flakewise_model::{
     Blame, FindingId, FlakyKind, Outcome, Phase, PlainCommand, Reproduction, RunReport, Tally, shell_word,
+    tries,
 };
 use flakewise_runner::{Execution, LineEnd, OrderPlugins, SessionFacts, Typed, run_line, scratch_folder};
 
@@ -125,10 +126,7 @@ fn can_be_tried(plain: &PlainCommand) -> bool {
 /// because it failed once says little about its rate, so that failure counts half.
 fn repeats(tally: Tally) -> u32 {
     let rate = (tally.failed.max(1) as f64 - 0.5) / tally.runs().max(1) as f64;
-    let runs = (1.0 - LOOP_SHOWS).ln() / (-rate.min(0.99)).ln_1p();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within limits")]
-    let runs = runs.ceil().clamp(0.0, f64::from(u32::MAX)) as u32;
-    runs.clamp(REPEATS.0, REPEATS.1)
+    tries(rate.min(0.99), 1.0 - LOOP_SHOWS).clamp(REPEATS.0, REPEATS.1)
 }
 
 /// Runs lines once each, while the budget lasts, and notes how their tests ended.

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::time::{Duration, Instant};
 
-use flakewise_model::{Outcome, Phase, TestId};
+use flakewise_model::{Outcome, Phase, TestId, tries};
 use flakewise_runner::{Execution, Forks, TestKey};
 
 use crate::Progress;
@@ -32,7 +32,7 @@ pub struct ReviewSettings<'a> {
 /// time.
 const FOUND: f64 = 0.999;
 /// The most reruns of one test.
-const MOST_RUNS: f64 = 1000.0;
+const MOST_RUNS: u32 = 1000;
 /// A short suite must not keep us from looking at all.
 pub(crate) const LEAST_TIME: Duration = Duration::from_secs(2);
 /// What a fork costs besides its tests.
@@ -43,15 +43,12 @@ const LEAST_RISK: f64 = 0.01;
 const REPEATS: usize = 4;
 /// The most runs in one fork.
 const MOST_IN_FORK: usize = 500;
-/// So many forks in a row may fail to run their tests.
+/// How many forks in a row may fail to run their tests.
 const MOST_TROUBLE: u32 = 3;
 
 /// How often a test must pass before it is unlikely to fail with a rate.
 pub(crate) fn goal(rate: f64) -> u32 {
-    let runs = (1.0 - FOUND).ln() / (-rate).ln_1p();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within limits")]
-    let runs = runs.ceil().clamp(1.0, MOST_RUNS) as u32;
-    runs
+    tries(rate, 1.0 - FOUND).clamp(1, MOST_RUNS)
 }
 
 /// A test that may be rerun.
@@ -149,9 +146,7 @@ impl<'a> Rounds<'a> {
         self.troubles = 0;
         (self.progress)(Progress::Review { done: self.executions.len() as u64, of: self.of });
     }
-}
 
-impl Rounds<'_> {
     /// Every test of a session that is to be rerun, once.
     fn once(&mut self, session: u32) -> Vec<TestKey> {
         let wanted = self.left.iter_mut().filter(|(test, left)| test.session == session && **left > 0);
