@@ -100,7 +100,7 @@ pub fn positive_or_zero(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|value: &f64| value.is_finite() && *value >= 0.0)
-        .ok_or_else(|| "must be a number from 0".to_owned())
+        .ok_or_else(|| "must be 0 or greater".to_owned())
 }
 
 /// A number above 0.

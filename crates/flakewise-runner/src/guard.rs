@@ -102,7 +102,7 @@ fn prefix_of(tag: &str) -> String {
 pub fn end_now(code: u8) -> ! {
     processes::sweep_all();
     remove_folders(&folder_prefix());
-    #[expect(clippy::exit, reason = "whoever asks for this does not want to wait")]
+    #[expect(clippy::exit, reason = "the caller does not want to wait")]
     std::process::exit(code.into())
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Ladder<'a> {
     settings: &'a TriageSettings,
     /// All executions of tests that ever failed, in order.
     failing: BTreeMap<TestKey, Vec<Execution>>,
-    /// Executions of tests that never failed.
+    /// Executions of all other tests.
     quiet: Vec<Execution>,
     pub(crate) passed: u64,
     pub(crate) skipped: u64,
@@ -102,7 +102,7 @@ impl<'a> Ladder<'a> {
         self.failing.entry(execution.test).or_default().push(execution);
     }
 
-    /// Keeps executions of tests that never failed.
+    /// Keeps reruns of a test that did not fail alone.
     pub(crate) fn keep(&mut self, executions: Vec<Execution>) {
         self.quiet.extend(executions);
     }

@@ -205,8 +205,7 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     ladder_run.rest()?;
     let triage_time = began.elapsed().saturating_sub(suite_time);
     let (attempts, base_attempts) = ladder_run.all_attempts();
-    let (mut report, trials) = ladder_run.report(&suite_run, suite_time, triage_time);
-    report.review = review;
+    let (report, trials) = ladder_run.report(&suite_run, review, suite_time, triage_time);
     Ok(Triaged { report, attempts, base_attempts, trials })
 }
 
@@ -975,6 +974,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
     fn report(
         mut self,
         suite_run: &SuiteRun,
+        review: Option<Review>,
         suite_time: Duration,
         triage_time: Duration,
     ) -> (RunReport, Vec<Trial>) {
@@ -1046,7 +1046,7 @@ impl<'a, 'b> LadderRun<'a, 'b> {
             failures,
             incidents,
             change: self.context.change.map(Change::summary),
-            review: None,
+            review,
             notices,
             suite_time,
             triage_time,

@@ -533,7 +533,7 @@ pub(super) fn review(review: &Review) -> String {
         return format!("{tests} not rerun");
     }
     let found = match (review.flaky, review.tests) {
-        (0, _) => "none failed".to_owned(),
+        (0, _) => "no flaky test found".to_owned(),
         (1, 1) => "it is flaky".to_owned(),
         (1, _) => "1 of them is flaky".to_owned(),
         (flaky, _) => format!("{} of them are flaky", number(flaky)),
