@@ -96,7 +96,9 @@ def test_switches_are_those_that_waited(run):
             for _ in range(50): select.select([], [], [], 0.0005)
         """
     )
-    assert measured(host, "test_waits")["switches"] >= 50 > measured(host, "test_nothing")["switches"]
+    waits, nothing = (measured(host, name)["switches"] for name in ("test_waits", "test_nothing"))
+    # On a busy machine the time may be over before a wait begins.
+    assert waits >= 25 > nothing
 
 
 def test_threads_are_counted_however_short_they_live(run):
