@@ -658,6 +658,10 @@ class Main(Agent):
             self.leave()
         if answer is None or answer["t"] != "go":
             self.connection.lost = True
+        else:
+            for number, reason in answer.get("skip", ()):
+                # pytest's own way, so that it is reported like any other.
+                self.items[number].add_marker(pytest.mark.skip(reason=reason))
         result = yield
         self.attempt = None
         stopped = session.shouldfail or session.shouldstop or None

@@ -1,4 +1,5 @@
-//! Ids from before they had the path of the rootdir in front.
+//! Ids that tests had before: under another name or in another file
+//! ([`flakewise_model::Renames`]), and without the path of the rootdir in front.
 //!
 //! pytest names tests from its rootdir. Ids begin at the root of the repository
 //! instead, so that services of one repository never share a test; earlier
@@ -13,10 +14,11 @@
 //!
 //! Nothing in a table is changed for it: ids are translated when they are read.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use deltalake::datafusion::prelude::SessionContext;
-use flakewise_model::TestId;
+use flakewise_model::{Renames, TestId};
 
 use crate::report::{Columns, list, literal};
 use crate::{History, HistoryError};
@@ -39,32 +41,38 @@ fn parse_roots(text: &str) -> impl Iterator<Item = &str> {
 pub(crate) struct Aliases {
     current: HashMap<String, String>,
     former: HashMap<String, Vec<String>>,
+    renames: Renames,
 }
 
 impl Aliases {
     pub(crate) fn is_empty(&self) -> bool {
-        self.current.is_empty()
+        self.current.is_empty() && self.renames.is_empty()
     }
 
     /// The id under which a test of this id is known today.
-    pub(crate) fn current<'a>(&'a self, test: &'a str) -> &'a str {
-        self.current.get(test).map_or(test, String::as_str)
+    pub(crate) fn current<'a>(&'a self, test: &'a str) -> Cow<'a, str> {
+        self.renames.current(self.current.get(test).map_or(test, String::as_str))
     }
 
     /// The ids the test had before.
-    pub(crate) fn former(&self, test: &str) -> &[String] {
-        self.former.get(test).map_or(&[], Vec::as_slice)
+    fn former(&self, test: &str) -> BTreeSet<String> {
+        let mut former: BTreeSet<String> = self.renames.formers(test).into_iter().collect();
+        let untold = former.iter().map(String::as_str).chain([test]);
+        let untold: Vec<&String> = untold.filter_map(|name| self.former.get(name)).flatten().collect();
+        let untold: Vec<String> = untold.into_iter().cloned().collect();
+        former.extend(untold);
+        former
     }
 
     /// These tests, by every id they are known by, sorted.
     pub(crate) fn all_names<'a>(&'a self, tests: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let mut names = BTreeSet::new();
         for test in tests {
-            let current = self.current(test);
+            let current = self.current(test).into_owned();
+            names.extend(self.former(&current));
             names.insert(current);
-            names.extend(self.former(current).iter().map(String::as_str));
         }
-        names.into_iter().map(str::to_owned).collect()
+        names.into_iter().collect()
     }
 
     /// `attempts` with these tests alone and their former ids translated, as
@@ -72,8 +80,8 @@ impl Aliases {
     pub(crate) fn translated(&self, tests: &[&str]) -> Option<String> {
         let pairs: Vec<_> = tests
             .iter()
-            .flat_map(|test| self.former(test).iter().map(move |former| (former, test)))
-            .map(|(former, test)| format!("WHEN {} THEN {}", literal(former), literal(test)))
+            .flat_map(|test| self.former(test).into_iter().map(move |former| (former, test)))
+            .map(|(former, test)| format!("WHEN {} THEN {}", literal(&former), literal(test)))
             .collect();
         if pairs.is_empty() {
             return None;
@@ -97,8 +105,8 @@ impl Aliases {
 
     /// Takes what stands for exactly one test. `claims` are former ids and the
     /// present ids that may have had them.
-    fn from_claims(claims: BTreeMap<String, BTreeSet<String>>) -> Self {
-        let mut aliases = Self::default();
+    fn from_claims(claims: BTreeMap<String, BTreeSet<String>>, renames: Renames) -> Self {
+        let mut aliases = Self { renames, ..Self::default() };
         for (former, claimants) in claims {
             let mut claimants = claimants.into_iter();
             let (Some(test), None) = (claimants.next(), claimants.next()) else { continue };
@@ -127,18 +135,24 @@ impl History {
         session: &SessionContext,
         wanted: Option<&[&str]>,
     ) -> Result<Aliases, HistoryError> {
+        let renames = self.current_renames().await?;
         let (roots, any_former) = roots(session).await?;
         let assumed = self.assumed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         // The common cases: nobody has a rootdir of its own, or no run is from
         // before there were roots.
         if !any_former || (assumed.is_empty() && roots.iter().all(String::is_empty)) {
-            return Ok(Aliases::default());
+            return Ok(Aliases { renames, ..Aliases::default() });
         }
-        let among = match wanted {
+        // A test may have been renamed before ids had the path in front.
+        let wanted: Option<Vec<String>> = wanted.map(|wanted| {
+            let known = Aliases { renames: renames.clone(), ..Aliases::default() };
+            known.all_names(wanted.iter().copied())
+        });
+        let among = match &wanted {
             Some(wanted) => {
                 let names = related(wanted, &roots, &assumed);
                 let (Some(first), Some(last)) = (names.first(), names.last()) else {
-                    return Ok(Aliases::default());
+                    return Ok(Aliases { renames, ..Aliases::default() });
                 };
                 let (first, last) = (literal(first), literal(last));
                 format!("AND test BETWEEN {first} AND {last} {}", list("test", "IN", &names))
@@ -163,11 +177,11 @@ impl History {
                 }
             }
         }
-        let is_wanted = |test: &String| wanted.is_none_or(|wanted| wanted.contains(&test.as_str()));
+        let is_wanted = |test: &String| wanted.as_ref().is_none_or(|wanted| wanted.contains(test));
         for (test, former) in assumed.into_iter().filter(|(test, _)| is_wanted(test)) {
             claims.entry(former).or_default().insert(test);
         }
-        Ok(Aliases::from_claims(claims))
+        Ok(Aliases::from_claims(claims, renames))
     }
 }
 
@@ -195,12 +209,12 @@ fn former_id(test: &str, roots: &str) -> Option<String> {
 }
 
 /// Every id that has a say in which former ids stand for these tests, sorted.
-fn related(tests: &[&str], roots: &BTreeSet<String>, assumed: &HashMap<String, String>) -> Vec<String> {
+fn related(tests: &[String], roots: &BTreeSet<String>, assumed: &HashMap<String, String>) -> Vec<String> {
     let mut formers: HashSet<TestId> = HashSet::new();
     for test in tests {
         let Ok(id) = test.parse::<TestId>() else { continue };
         formers.extend(roots.iter().filter_map(|root| id.outside(root)));
-        formers.extend(assumed.get(*test).and_then(|former| former.parse().ok()));
+        formers.extend(assumed.get(test).and_then(|former| former.parse().ok()));
         // Somebody may ask by a former id.
         formers.insert(id);
     }
@@ -223,7 +237,7 @@ mod tests {
                 claims.entry(former).or_default().insert((*test).to_owned());
             }
         }
-        Aliases::from_claims(claims)
+        Aliases::from_claims(claims, Renames::default())
     }
 
     #[test]
@@ -231,7 +245,8 @@ mod tests {
         let aliases = claims(&[("pytest:svc-a/test_a.py::test", "svc-a"), ("pytest:test_b.py::test", ".")]);
         assert_eq!(aliases.current("pytest:test_a.py::test"), "pytest:svc-a/test_a.py::test");
         assert_eq!(aliases.current("pytest:test_b.py::test"), "pytest:test_b.py::test");
-        assert_eq!(aliases.former("pytest:svc-a/test_a.py::test"), ["pytest:test_a.py::test"]);
+        let former = aliases.former("pytest:svc-a/test_a.py::test");
+        assert_eq!(former.into_iter().collect::<Vec<_>>(), ["pytest:test_a.py::test"]);
     }
 
     #[test]

@@ -32,9 +32,10 @@ use std::time::Duration;
 use deltalake::kernel::transaction::{CommitBuilder, CommitProperties, TransactionError};
 use deltalake::kernel::{Action, Transaction};
 use deltalake::logstore::object_store::ObjectStoreExt as _;
+use deltalake::parquet::errors::ParquetError;
 use deltalake::protocol::{DeltaOperation, SaveMode};
 use deltalake::{DeltaTable, DeltaTableError};
-use flakewise_model::{Batch, ReportId};
+use flakewise_model::Batch;
 
 use crate::files::{DataFile, Selection, attempt_files, run_files};
 use crate::table::{TableKind, transaction_ids};
@@ -96,26 +97,47 @@ impl History {
         kind: TableKind,
         selection: &Selection<'a>,
     ) -> Result<Selection<'a>, HistoryError> {
-        let mut written: Option<(Vec<ReportId>, Vec<DataFile>)> = None;
+        let encode = |fresh: &Selection<'a>| match kind {
+            TableKind::Attempts => attempt_files(&self.project, fresh),
+            TableKind::Runs => run_files(&self.project, fresh, chrono::Utc::now()),
+            TableKind::Verdicts => verdict_files(&self.project, fresh),
+            TableKind::Renames => unreachable!("reports have no renames"),
+        };
+        self.append_once(kind, selection, |(_, report)| report.id.as_str(), encode).await
+    }
+
+    /// Commits those rows that this table does not have yet, and returns what they are of.
+    /// `id` tells whether it has them.
+    pub(crate) async fn append_once<T: Copy>(
+        &self,
+        kind: TableKind,
+        wanted: &[T],
+        id: impl Fn(&T) -> &str,
+        encode: impl Fn(&Vec<T>) -> Result<Vec<DataFile>, ParquetError>,
+    ) -> Result<Vec<T>, HistoryError> {
+        let mut written: Option<(Vec<String>, Vec<DataFile>)> = None;
         // What was not there when we came, whether our commit added it or,
         // since then, somebody else's.
-        let mut added: Option<Selection<'a>> = None;
+        let mut added: Option<Vec<T>> = None;
         for number in 0..TRIES {
             let table = self.open_or_create(kind).await?;
             let known = transaction_ids(self, &table).await?;
-            let fresh: Selection<'a> =
-                selection.iter().copied().filter(|(_, report)| !known.contains(report.id.as_str())).collect();
+            let fresh: Vec<T> = wanted.iter().copied().filter(|item| !known.contains(id(item))).collect();
             let added = added.get_or_insert_with(|| fresh.clone());
             if fresh.is_empty() {
                 self.sync_log(kind, table.version())?;
                 return Ok(std::mem::take(added));
             }
-            let ids: Vec<_> = fresh.iter().map(|(_, report)| report.id.clone()).collect();
+            let ids: Vec<_> = fresh.iter().map(|item| id(item).to_owned()).collect();
             // Files are written once and survive a lost race; only if others
             // took in some of the same reports must they be made again.
             let files = match written.take() {
                 Some((old, files)) if old == ids => files,
-                _ => self.write_files(&table, kind, &fresh).await?,
+                _ => {
+                    let files = encode(&fresh).map_err(|error| self.unwritable(error))?;
+                    self.write_files(&table, kind, &files).await?;
+                    files
+                }
             };
             match commit(&table, &ids, &files).await {
                 Ok(version) => {
@@ -138,19 +160,12 @@ impl History {
         &self,
         table: &DeltaTable,
         kind: TableKind,
-        selection: &Selection<'_>,
-    ) -> Result<Vec<DataFile>, HistoryError> {
-        let files = match kind {
-            TableKind::Attempts => attempt_files(&self.project, selection),
-            TableKind::Runs => run_files(&self.project, selection, chrono::Utc::now()),
-            TableKind::Verdicts => verdict_files(&self.project, selection),
-        }
-        .map_err(|error| self.unwritable(error))?;
-        for file in &files {
+        files: &[DataFile],
+    ) -> Result<(), HistoryError> {
+        for file in files {
             self.put(table, file).await?;
         }
-        self.sync_data(kind, &files)?;
-        Ok(files)
+        self.sync_data(kind, files)
     }
 
     /// Writes one data file. It is invisible until a commit names it.
@@ -164,10 +179,9 @@ impl History {
     }
 }
 
-async fn commit(table: &DeltaTable, ids: &[ReportId], files: &[DataFile]) -> Result<u64, DeltaTableError> {
+async fn commit(table: &DeltaTable, ids: &[String], files: &[DataFile]) -> Result<u64, DeltaTableError> {
     let now = chrono::Utc::now().timestamp_millis();
-    let transactions =
-        ids.iter().map(|id| Transaction::new_with_last_update(id.as_str(), 1, Some(now))).collect();
+    let transactions = ids.iter().map(|id| Transaction::new_with_last_update(id, 1, Some(now))).collect();
     let properties = CommitProperties::default().with_application_transactions(transactions);
     let actions = files.iter().map(|file| Action::Add(file.add.clone())).collect();
     let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };

@@ -109,6 +109,18 @@ pub(crate) const VERDICTS: &[Column] = &[
     column("evidence", Kind::Text),
 ];
 
+/// `renames`: one row per decision about a test that was renamed or moved.
+pub(crate) const RENAMES: &[Column] = &[
+    column("project", Kind::Label),
+    column("day", Kind::Date),
+    column("former", Kind::Label),
+    column("test", Kind::Label),
+    column("action", Kind::Label),
+    optional("similarity", Kind::Double),
+    optional("commit", Kind::Label),
+    column("decided_at", Kind::Time),
+];
+
 /// A column of rows by its name, for [`rows_of`].
 pub(crate) fn named(name: &'static str, values: ArrayRef) -> (&'static str, ArrayRef) {
     (name, values)
@@ -203,7 +215,9 @@ mod tests {
             format!("`{}` | {kind}{}", column.name, if column.nullable { "?" } else { "" })
         };
         let page = include_str!("../../../docs/src/reference/sql.md");
-        for (heading, columns) in [("attempts", ATTEMPTS), ("reports", RUNS), ("verdicts", VERDICTS)] {
+        for (heading, columns) in
+            [("attempts", ATTEMPTS), ("reports", RUNS), ("verdicts", VERDICTS), ("renames", RENAMES)]
+        {
             let section = page.split("\n## ").find(|section| section.starts_with(&format!("`{heading}`")));
             let section = section.expect("the table has a section");
             let listed: Vec<&str> = section

@@ -5,7 +5,7 @@
 //! summaries or plain rows. The interface blocks; the asynchronous engine is an
 //! inner matter.
 //!
-//! A store is a folder or a bucket. Each project has three tables in it:
+//! A store is a folder or a bucket. Each project has four tables in it:
 //!
 //! - `<project>/attempts`: one row per attempt. No Delta partition columns:
 //!   every data file holds one day and is sorted by test, so that file and page
@@ -14,6 +14,8 @@
 //!   run.
 //! - `<project>/verdicts`: one row per failure that was judged in its run, laid
 //!   out like `attempts`. It is made when the first verdict comes.
+//! - `<project>/renames`: one row per decision about a test that was renamed or
+//!   moved. Nothing else is changed for it: ids are translated when they are read.
 //!
 //! What the crate guarantees:
 //!
@@ -39,6 +41,7 @@ mod maintain;
 mod orders;
 mod overview;
 mod past;
+mod renames;
 mod report;
 mod session;
 mod show;

@@ -193,6 +193,7 @@ impl History {
         let order = match kind {
             TableKind::Attempts | TableKind::Verdicts => "test, started_at, report, ordinal",
             TableKind::Runs => "run, report",
+            TableKind::Renames => "test, decided_at",
         };
         let schema = written_schema(kind.columns());
         let mut stream = session

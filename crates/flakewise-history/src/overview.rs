@@ -130,7 +130,7 @@ async fn add_days(
         let (passed, failed) = (columns.counts("passed")?, columns.counts("failed")?);
         for row in 0..batch.num_rows() {
             let (Some(name), Some(day)) = (&names[row], dates[row]) else { continue };
-            let Some(at) = index.get(gathered.aliases.current(name)) else { continue };
+            let Some(at) = index.get(gathered.aliases.current(name).as_ref()) else { continue };
             *days[*at].entry(day).or_default() += Tally { passed: passed[row], failed: failed[row] };
         }
     }
@@ -171,7 +171,7 @@ async fn add_steps(
             let Some(name) = &names[row] else { continue };
             // Outcomes a later version invented are not ours to judge.
             let Some(Ok(outcome)) = outcomes[row].as_deref().map(str::parse::<Outcome>) else { continue };
-            let Some(at) = index.get(gathered.aliases.current(name)) else { continue };
+            let Some(at) = index.get(gathered.aliases.current(name).as_ref()) else { continue };
             let Some(details) = &mut tests[*at].1.details else { continue };
             let run = runs[row].clone().unwrap_or_default();
             details.steps.push(OutcomeStep {
@@ -210,7 +210,7 @@ async fn add_kinds(
             (columns.texts("test")?, columns.texts("kind")?, columns.times("latest")?);
         for ((name, kind), time) in names.into_iter().zip(kinds).zip(times) {
             let (Some(name), Some(kind)) = (name, kind) else { continue };
-            let Some(at) = index.get(aliases.current(&name)).copied() else { continue };
+            let Some(at) = index.get(aliases.current(&name).as_ref()).copied() else { continue };
             if latest.get(&at).is_none_or(|known| *known < time) {
                 latest.insert(at, time);
                 tests[at].1.kind = Some(kind);

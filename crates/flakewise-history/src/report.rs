@@ -316,10 +316,10 @@ async fn tallies(
                 last: last[row],
                 as_base: as_base[row],
             };
-            match tallies.get_mut(test) {
+            match tallies.get_mut(test.as_ref()) {
                 Some(known) => known.push(tally),
                 None => {
-                    tallies.insert(test.to_owned(), vec![tally]);
+                    tallies.insert(test.into_owned(), vec![tally]);
                 }
             }
         }
@@ -360,7 +360,7 @@ async fn costs(
         for (row, test) in columns.texts("test")?.into_iter().enumerate() {
             let Some(test) = test else { continue };
             // A run has a test under one id, so its runs are counted once.
-            let cost = costs.entry(aliases.current(&test).to_owned()).or_default();
+            let cost = costs.entry(aliases.current(&test).into_owned()).or_default();
             cost.runs_disturbed += runs[row];
             cost.time_lost += Duration::from_micros(lost[row]);
         }
@@ -393,7 +393,7 @@ async fn failures(
                 first_seen: first[row],
                 last_seen: last[row],
             };
-            add_group(groups.entry(aliases.current(test).to_owned()).or_default(), group);
+            add_group(groups.entry(aliases.current(test).into_owned()).or_default(), group);
         }
     }
     for groups in groups.values_mut() {
@@ -451,7 +451,11 @@ pub(crate) fn reruns(tallies: &[RevisionTally]) -> FlakeRate {
 pub(crate) struct Columns<'a>(pub(crate) &'a RecordBatch);
 
 impl Columns<'_> {
-    fn get(&self, name: &str, kind: &DataType) -> Result<deltalake::arrow::array::ArrayRef, HistoryError> {
+    pub(crate) fn get(
+        &self,
+        name: &str,
+        kind: &DataType,
+    ) -> Result<deltalake::arrow::array::ArrayRef, HistoryError> {
         let column = self.0.column_by_name(name);
         let column =
             column.ok_or_else(|| HistoryError::query(format!("the table has no column `{name}`")))?;

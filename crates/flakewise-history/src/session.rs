@@ -47,12 +47,13 @@ impl History {
     /// A session with everything the docs promise.
     pub(crate) async fn full_session(&self) -> Result<SessionContext, HistoryError> {
         let session = self.session().await?;
-        let columns = TableKind::Verdicts.columns();
-        match self.open(TableKind::Verdicts).await? {
-            Some(verdicts) => register(&session, "verdicts", &verdicts, columns).await,
-            None => register_empty(&session, "verdicts", columns).await,
+        for kind in [TableKind::Verdicts, TableKind::Renames] {
+            match self.open(kind).await? {
+                Some(table) => register(&session, kind.name(), &table, kind.columns()).await,
+                None => register_empty(&session, kind.name(), kind.columns()).await,
+            }
+            .map_err(HistoryError::query)?;
         }
-        .map_err(HistoryError::query)?;
         Ok(session)
     }
 
@@ -77,7 +78,7 @@ impl History {
 
 /// Makes a table visible under a name, with every column of today: those an
 /// old table lacks are null.
-async fn register(
+pub(crate) async fn register(
     session: &SessionContext,
     name: &str,
     table: &DeltaTable,

@@ -89,10 +89,10 @@ async fn candidates(
     while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
         for test in Columns(&batch).texts("test")?.into_iter().flatten() {
             if finding && test.parse().is_ok_and(|id| wanted.names(&id)) {
-                return Ok(vec![aliases.current(&test).to_owned()]);
+                return Ok(vec![aliases.current(&test).into_owned()]);
             }
             if test.contains(part) {
-                tests.push(aliases.current(&test).to_owned());
+                tests.push(aliases.current(&test).into_owned());
             }
         }
     }

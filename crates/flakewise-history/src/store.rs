@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flakewise_model::without_credentials;
+use flakewise_model::{Rename, without_credentials};
 use futures::future::{Either, select};
 use tokio::sync::watch;
 use url::Url;
@@ -142,6 +142,8 @@ pub struct History {
     pub(crate) project: String,
     /// Former ids that somebody vouches for, by present ones.
     pub(crate) assumed: Mutex<HashMap<String, String>>,
+    /// Renames of a change that is not merged yet.
+    pub(crate) assumed_renames: Mutex<Vec<Rename>>,
     interrupt: Interrupt,
     /// Whether a task was cut off.
     is_cut_off: AtomicBool,
@@ -180,6 +182,7 @@ impl History {
             store,
             project: project.to_owned(),
             assumed: Mutex::default(),
+            assumed_renames: Mutex::default(),
             interrupt: Interrupt(watch::Sender::new(false)),
             is_cut_off: AtomicBool::new(false),
             runtime: Some(runtime),

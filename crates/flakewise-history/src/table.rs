@@ -7,7 +7,7 @@ use deltalake::kernel::engine::arrow_data::ArrowEngineData;
 use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
-use crate::columns::{ATTEMPTS, Column, FORMAT, RUNS, VERDICTS, delta_fields};
+use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, VERDICTS, delta_fields};
 use crate::files::DataFile;
 use crate::{History, HistoryError};
 
@@ -21,16 +21,19 @@ pub(crate) enum TableKind {
     Runs,
     /// Made when the first verdict comes; a store may do without.
     Verdicts,
+    /// Made when the first test is renamed.
+    Renames,
 }
 
 impl TableKind {
-    pub(crate) const ALL: [Self; 3] = [Self::Runs, Self::Attempts, Self::Verdicts];
+    pub(crate) const ALL: [Self; 4] = [Self::Runs, Self::Attempts, Self::Verdicts, Self::Renames];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Attempts => "attempts",
             Self::Runs => "runs",
             Self::Verdicts => "verdicts",
+            Self::Renames => "renames",
         }
     }
 
@@ -39,6 +42,7 @@ impl TableKind {
             Self::Attempts => ATTEMPTS,
             Self::Runs => RUNS,
             Self::Verdicts => VERDICTS,
+            Self::Renames => RENAMES,
         }
     }
 
@@ -47,6 +51,7 @@ impl TableKind {
             Self::Attempts => "One row per execution of a test",
             Self::Runs => "One row per report of a run",
             Self::Verdicts => "One row per failure of a run that was judged",
+            Self::Renames => "One row per decision about a test that was renamed or moved",
         }
     }
 }

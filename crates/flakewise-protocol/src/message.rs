@@ -427,7 +427,11 @@ pub enum ToAgent {
     /// every order to a zygote.
     Job(Job),
     /// The suite may begin.
-    Go,
+    Go {
+        /// Tests that are skipped, by number, each with the reason.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        skip: Vec<(u32, String)>,
+    },
     /// Yes: the test shall run again at once.
     Again,
     /// No: on to the next test.

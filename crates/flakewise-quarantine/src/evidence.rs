@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use flakewise_model::{Conclusion, FlakeRate, FlakyTest, HistoryReport, Outcome, TestHistory};
 use statrs::function::beta::inv_beta_reg;
 
-use crate::{Limits, Quarantine};
+use crate::InForce;
 
 /// The probability of a wrong release that is accepted, and of overrating the old rate.
 const DOUBT: f64 = 0.05;
@@ -73,16 +73,12 @@ impl ReleaseEvidence {
 
 /// Tests that are proved flaky and not quarantined, the costliest first, as many as the
 /// cap has room for.
-pub fn additions<'a>(
-    report: &'a HistoryReport,
-    quarantine: &Quarantine,
-    limits: &Limits,
-) -> Vec<&'a FlakyTest> {
-    let room = limits.max_entries.saturating_sub(quarantine.entries.len());
+pub fn additions<'a>(report: &'a HistoryReport, in_force: &InForce) -> Vec<&'a FlakyTest> {
+    let room = in_force.limits.max_entries.saturating_sub(in_force.quarantine.entries.len());
     let is_open = |finding: &&FlakyTest| {
         finding.verdict.conclusion == Conclusion::Flaky
             && finding.failures.iter().any(|group| group.fingerprint.is_some())
-            && quarantine.covering(&finding.test).next().is_none()
+            && in_force.covering(&finding.test).next().is_none()
     };
     report.findings.iter().filter(is_open).take(room).collect()
 }

@@ -1,9 +1,9 @@
 //! Whether a failure is forgiven.
 
 use chrono::NaiveDate;
-use flakewise_model::{Fingerprint, QuarantineStatus, Quarantined, TestId};
+use flakewise_model::{Fingerprint, Foreign, QuarantineStatus, Quarantined, Renames, TestId};
 
-use crate::{Accepts, Entry, Limits, Quarantine};
+use crate::{Accepts, Entry, Limits, Mode, Quarantine, Target};
 
 /// The quarantine as it applies on one day.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct InForce {
     pub today: NaiveDate,
     /// What entries may not exceed.
     pub limits: Limits,
+    /// Tests that had another id when they were quarantined.
+    pub renames: Renames,
 }
 
 /// One failing execution of a test.
@@ -33,7 +35,7 @@ impl InForce {
     /// not expired. Crashes and time-outs are never forgiven.
     pub fn judge(&self, test: &TestId, failures: &[SeenFailure<'_>]) -> Option<(Quarantined, bool)> {
         let has_begun = |entry: &&Entry| entry.since <= self.today;
-        let covering: Vec<&Entry> = self.quarantine.covering(test).filter(has_begun).collect();
+        let covering: Vec<&Entry> = self.covering(test).filter(has_begun).collect();
         let first = *covering.first()?;
         let live: Vec<&Entry> = covering.iter().copied().filter(|entry| !self.is_expired(entry)).collect();
         if failures.is_empty() || failures.iter().any(|failure| failure.crashed) {
@@ -57,6 +59,31 @@ impl InForce {
         }
         let entry = lister(&failures[0]).unwrap_or(first);
         Some((self.said(entry, QuarantineStatus::Forgiven), false))
+    }
+
+    /// The entries that are about a test, under its present id or a former one. A pattern is
+    /// about the tests that match it today.
+    pub(crate) fn covering<'a>(&'a self, test: &'a TestId) -> impl Iterator<Item = &'a Entry> {
+        let formers = self.renames.formers(test.as_str());
+        self.quarantine.entries.iter().filter(move |entry| {
+            let is_former = |own: &TestId| formers.iter().any(|former| former == own.as_str());
+            entry.covers(test) || matches!(&entry.target, Target::Test(own) if is_former(own))
+        })
+    }
+
+    /// Why a test is not run, if an entry in force says so.
+    pub fn skips(&self, test: &TestId) -> Option<String> {
+        let is_in_force =
+            |entry: &&Entry| entry.mode == Mode::Skip && entry.since <= self.today && !self.is_expired(entry);
+        let entry = self.covering(test).find(is_in_force)?;
+        let reason =
+            format!("quarantined until {}, owner {}: {}", self.last_day(entry), entry.owner, entry.reason);
+        Some(Foreign::new(&reason).line())
+    }
+
+    /// Whether any entry asks for tests not to run.
+    pub fn any_skips(&self) -> bool {
+        self.quarantine.entries.iter().any(|entry| entry.mode == Mode::Skip)
     }
 
     /// Whether an entry no longer applies.

@@ -90,11 +90,6 @@ impl Quarantine {
         if reader.problems.is_empty() { Ok(Self { entries }) } else { Err(reader.malformed()) }
     }
 
-    /// The entries that are about a test, in the order of the file.
-    pub fn covering<'a>(&'a self, test: &'a TestId) -> impl Iterator<Item = &'a Entry> {
-        self.entries.iter().filter(|entry| entry.covers(test))
-    }
-
     /// Entries that are about none of these tests.
     pub fn unknown<'a>(&'a self, tests: &'a [TestId]) -> impl Iterator<Item = &'a Entry> {
         self.entries.iter().filter(|entry| !tests.iter().any(|test| entry.covers(test)))

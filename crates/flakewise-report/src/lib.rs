@@ -17,6 +17,7 @@ mod json;
 mod lines;
 mod markdown;
 mod quarantine;
+mod renames;
 mod risk;
 mod rows;
 mod run;
@@ -36,6 +37,7 @@ pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, render as json_document, report_json};
 pub use markdown::report_markdown;
 pub use quarantine::{Suggestions, quarantine_json, quarantine_text, suggestions_json, suggestions_text};
+pub use renames::{found_renames_json, found_renames_text, renames_json, renames_text};
 pub use risk::{
     ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_json, risk_text,
 };

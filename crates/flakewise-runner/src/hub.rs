@@ -342,7 +342,7 @@ mod tests {
         agent.write_all(hello("secret", VERSION[0]).as_bytes()).expect("it is taken");
         let connection = connected(&hub);
         hub.close(connection);
-        hub.tell(connection, &ToAgent::Go);
+        hub.tell(connection, &ToAgent::Go { skip: Vec::new() });
         agent.set_nonblocking(true).expect("it can");
         let read = agent.read(&mut [0]).map_err(|error| error.kind());
         assert_eq!(read, Err(std::io::ErrorKind::WouldBlock));

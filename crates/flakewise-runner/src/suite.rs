@@ -32,6 +32,11 @@ pub trait Director {
     fn runs(&mut self) -> bool {
         true
     }
+    /// Which tests of a session shall be skipped, by number, and why? The root is the folder that
+    /// their names begin at.
+    fn skips(&mut self, _root: &str, _names: &[String]) -> Vec<(u32, String)> {
+        Vec::new()
+    }
     /// A test ended.
     fn ended(&mut self, _execution: &Execution) {}
     /// A test has failed and is about to be torn down: shall it run again?

@@ -528,7 +528,13 @@ impl Supervisor {
             }
             ToHost::Ready(ready) if is_main => {
                 self.is_ready(number, *ready, director);
-                let answer = if director.runs() { ToAgent::Go } else { ToAgent::Finish { forgive: false } };
+                let answer = if director.runs() {
+                    let session = self.sessions.get(session);
+                    let skip = session.map(|session| director.skips(session.root(), &session.names));
+                    ToAgent::Go { skip: skip.unwrap_or_default() }
+                } else {
+                    ToAgent::Finish { forgive: false }
+                };
                 self.tell(place, answer);
             }
             ToHost::SuiteEnd { stopped, wanted } => {

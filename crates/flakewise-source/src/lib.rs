@@ -29,6 +29,7 @@ mod outline;
 mod package;
 mod piece;
 mod python;
+mod renames;
 mod rust;
 mod script;
 mod source_test;
@@ -41,6 +42,7 @@ pub use file::{read_packaged, read_source};
 pub use fragment::read_fragment;
 pub use language::may_hold_tests;
 pub use package::Package;
+pub use renames::find_renames;
 pub use source_test::{
     Call, Framework, Issue, Language, Metrics, Piece, PieceKind, SourceFile, SourceTest, Token, TokenKind,
 };

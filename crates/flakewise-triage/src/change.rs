@@ -10,6 +10,7 @@
 mod files;
 pub(crate) mod keys;
 pub(crate) mod patch;
+mod sides;
 mod target;
 mod without;
 
@@ -20,6 +21,8 @@ use flakewise_model::ChangeSummary;
 use crate::ChangeError;
 use crate::git::{Git, path_line};
 pub use keys::{ChangedKey, KeyChanges, KeyEffect};
+pub use sides::{Sides, commit_of, is_ancestor};
+pub use target::main_branch;
 use target::{Base, Named, Work};
 
 /// What changed since a base revision.

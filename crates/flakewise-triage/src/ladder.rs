@@ -5,9 +5,11 @@
 //! runner asks, and is answered.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use flakewise_model::{Outcome, Phase, normalise};
-use flakewise_runner::{Director, Execution, TestKey};
+use flakewise_quarantine::InForce;
+use flakewise_runner::{Director, Execution, TestKey, path_in_repository, pytest_id};
 
 use crate::TriageSettings;
 
@@ -39,6 +41,8 @@ pub(crate) struct Ladder<'a> {
     by_look: HashMap<Look, usize>,
     /// Whether pytest waits for verdicts even if too many tests fail to run them again.
     pub(crate) always_holds: bool,
+    /// What says which tests are skipped.
+    pub(crate) quarantine: Option<&'a InForce>,
     progress: &'a dyn Fn(crate::Progress<'_>),
 }
 
@@ -74,6 +78,7 @@ impl<'a> Ladder<'a> {
             open_incidents: 0,
             by_look: HashMap::new(),
             always_holds: false,
+            quarantine: None,
             progress,
         }
     }
@@ -207,6 +212,15 @@ fn look(execution: &Execution) -> Option<Look> {
 impl Director for Ladder<'_> {
     fn collected(&mut self, _: u32, names: &[String]) {
         self.selected += names.len() as u64;
+    }
+
+    fn skips(&mut self, root: &str, names: &[String]) -> Vec<(u32, String)> {
+        let Some(quarantine) = self.quarantine.filter(|quarantine| quarantine.any_skips()) else {
+            return Vec::new();
+        };
+        let root = path_in_repository(Path::new(root)).unwrap_or_default();
+        let reason = |name: &String| quarantine.skips(&pytest_id(name).inside(&root));
+        (0..).zip(names).filter_map(|(number, name)| Some((number, reason(name)?))).collect()
     }
 
     fn ended(&mut self, execution: &Execution) {

@@ -193,6 +193,7 @@ pub fn triage(suite: &mut Suite, context: &mut Context<'_>) -> Result<Triaged, R
     let mut ladder = Ladder::new(context.settings, context.progress);
     // Quarantined failures are forgiven however many tests fail.
     ladder.always_holds = context.quarantine.is_some();
+    ladder.quarantine = context.quarantine;
     let mut ladder_run = LadderRun::new(suite, context, ladder);
     let span = tracing::info_span!("suite").entered();
     while let Step::Waiting(session) = ladder_run.suite.advance(&mut ladder_run.ladder)? {

@@ -48,6 +48,18 @@ pub(crate) enum ExpectedError {
     #[cfg(feature = "history")]
     #[error("`{name}` matches more than one test:\n  {}", candidates.join("\n  "))]
     AmbiguousTest { name: String, candidates: Vec<String> },
+    #[cfg(feature = "history")]
+    #[error("no commit `{name}` in this clone")]
+    NoSuchCommit { name: String },
+    #[cfg(feature = "history")]
+    #[error("`{name}` is not the id of a test")]
+    NotATest { name: String },
+    #[cfg(feature = "history")]
+    #[error("`{test}` was not renamed")]
+    NoRename { test: String },
+    #[cfg(feature = "history")]
+    #[error("`{test}` is both the former and the present id")]
+    SameId { test: String },
     #[cfg(not(feature = "history"))]
     #[error("this build has no history engine")]
     NoEngine,
@@ -105,8 +117,6 @@ pub(crate) enum ExpectedError {
         #[source]
         source: std::io::Error,
     },
-    #[error("{entry}: mode `skip` is not supported yet")]
-    QuarantineSkip { entry: String },
     #[error("the entry would break a rule: {violation}")]
     QuarantineLimit { violation: String },
     #[error("`{test}` has no owner in CODEOWNERS")]
@@ -146,7 +156,13 @@ impl ExpectedError {
             Self::History(_) => ExitCode::Store,
             Self::Spool(_) => ExitCode::Store,
             #[cfg(feature = "history")]
-            Self::NoSuchTest { .. } | Self::AmbiguousTest { .. } => ExitCode::NothingFound,
+            Self::NoSuchTest { .. } | Self::AmbiguousTest { .. } | Self::NoRename { .. } => {
+                ExitCode::NothingFound
+            }
+            #[cfg(feature = "history")]
+            Self::NoSuchCommit { .. } => ExitCode::Runner,
+            #[cfg(feature = "history")]
+            Self::NotATest { .. } | Self::SameId { .. } => ExitCode::Usage,
             #[cfg(not(feature = "history"))]
             Self::NoEngine => ExitCode::Store,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { signal }) => {
@@ -167,9 +183,7 @@ impl ExpectedError {
             | Self::QuarantineEntry { .. }
             | Self::NoOwner { .. }
             | Self::NoFingerprint { .. } => ExitCode::Usage,
-            Self::Quarantine { .. } | Self::QuarantineRead { .. } | Self::QuarantineSkip { .. } => {
-                ExitCode::Configuration
-            }
+            Self::Quarantine { .. } | Self::QuarantineRead { .. } => ExitCode::Configuration,
             Self::QuarantineLimit { .. } => ExitCode::Rejected,
             Self::Output(_) => ExitCode::Bug,
         }
@@ -213,7 +227,6 @@ impl ExpectedError {
             Self::Quarantine { .. } => Some(
                 "correct the file, or ignore it once with `flakewise run --no-quarantine`".to_owned(),
             ),
-            Self::QuarantineSkip { .. } => Some("use mode `run`: the test runs, and its known failures are forgiven".to_owned()),
             Self::QuarantineLimit { .. } => {
                 Some("choose an earlier last day, or release a test with `flakewise quarantine release`".to_owned())
             }
@@ -255,6 +268,16 @@ impl ExpectedError {
             Self::NoSuchTest { .. } => {
                 Some("pass any unique part of the id; `flakewise report` lists flaky tests".to_owned())
             }
+            #[cfg(feature = "history")]
+            Self::NoSuchCommit { .. } => {
+                Some("fetch more of the history, e.g. `git fetch --unshallow`".to_owned())
+            }
+            #[cfg(feature = "history")]
+            Self::NotATest { .. } => {
+                Some("name it as pytest does, e.g. `tests/test_a.py::test_total`".to_owned())
+            }
+            #[cfg(feature = "history")]
+            Self::NoRename { .. } => Some("`flakewise renames list` lists renamed tests".to_owned()),
             #[cfg(feature = "history")]
             Self::AmbiguousTest { .. } => Some("pass a longer part of the id".to_owned()),
             #[cfg(not(feature = "history"))]

@@ -15,6 +15,7 @@ mod logging;
 mod own_folder;
 mod printer;
 mod quarantine;
+mod renames;
 mod repository;
 
 use crate::printer::Printer;

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-use flakewise_model::{Notice, TestId};
-use flakewise_quarantine::{
-    CodeOwners, Entry, InForce, Limits, MAX_BYTES, Mode, Quarantine, Target, Violation,
-};
+use flakewise_model::{Attempt, Notice, Outcome, Renames, TestId};
+use flakewise_quarantine::{CodeOwners, Entry, InForce, Limits, MAX_BYTES, Quarantine, Target, Violation};
+use flakewise_report::count;
 use flakewise_runner::{path_in_repository, pytest_id, repository_root};
 use flakewise_triage::Triaged;
 
@@ -72,16 +71,14 @@ impl QuarantineFile {
                 };
                 let today = arguments.today.unwrap_or_else(|| chrono::Utc::now().date_naive());
                 let text = String::from_utf8(bytes).expect("what was understood is UTF-8");
-                Ok(Self { path, text, in_force: InForce { quarantine, today, limits } })
+                Ok(Self {
+                    path,
+                    text,
+                    in_force: InForce { quarantine, today, limits, renames: Renames::default() },
+                })
             }
             Err(error) => Err(ExpectedError::Quarantine { path, error }),
         }
-    }
-
-    /// Refuses entries whose tests are not to run: the agent cannot deselect them yet.
-    pub(crate) fn refuse_skip(&self) -> Result<(), ExpectedError> {
-        let skipped = self.in_force.quarantine.entries.iter().find(|entry| entry.mode == Mode::Skip);
-        skipped.map_or(Ok(()), |entry| Err(ExpectedError::QuarantineSkip { entry: self.located(entry) }))
     }
 
     /// The place of an entry in the file, and its test or pattern.
@@ -101,14 +98,32 @@ impl QuarantineFile {
         };
         self.in_force.quarantine.entries.iter().filter(is_missing).collect()
     }
+
+    /// Lets entries for tests that do not exist apply to the tests that they became. What these
+    /// are is asked only if there are such entries.
+    pub(crate) fn follow(&mut self, renames: impl FnOnce() -> Renames) {
+        if !self.missing(&HashSet::new()).is_empty() {
+            self.in_force.renames = renames();
+        }
+    }
+
+    /// What to say about an entry for a test that does not exist, but for its place.
+    pub(crate) fn no_such_test(&self, entry: &Entry) -> String {
+        let former = entry.target.as_str();
+        match self.in_force.renames.current(former) {
+            current if current == former => format!("no such test exists; owner {}", entry.owner),
+            current => format!("the test was renamed; change the entry to `{current}`"),
+        }
+    }
 }
 
 /// What to tell people about the quarantine after a run.
 pub(crate) fn notices(file: &QuarantineFile, triaged: &Triaged) -> Vec<Notice> {
     let known: HashSet<&TestId> = triaged.attempts.iter().map(|attempt| &attempt.test).collect();
-    let missing = file.missing(&known).into_iter().map(|entry| {
-        format!("{} is quarantined, but no such test exists; owner {}", file.located(entry), entry.owner)
-    });
+    let missing = file
+        .missing(&known)
+        .into_iter()
+        .map(|entry| format!("{} is quarantined, but {}", file.located(entry), file.no_such_test(entry)));
     let failing: HashSet<&str> = triaged
         .report
         .failures
@@ -122,7 +137,17 @@ pub(crate) fn notices(file: &QuarantineFile, triaged: &Triaged) -> Vec<Notice> {
         Violation::Expired(entry, _) if failing.contains(entry.target.as_str()) => None,
         _ => Some(located(file, violation)),
     });
-    missing.chain(broken).map(|text| Notice { text, warning: true }).collect()
+    let warnings = missing.chain(broken).map(|text| Notice { text, warning: true });
+    let is_skipped = |attempt: &&Attempt| {
+        attempt.outcome == Outcome::Skipped && file.in_force.skips(&attempt.test).is_some()
+    };
+    let all = if file.in_force.any_skips() { triaged.attempts.as_slice() } else { &[] };
+    let skipped = all.iter().filter(is_skipped).count() as u64;
+    let skipped = (skipped > 0).then(|| Notice {
+        text: format!("{} not run: quarantined with mode `skip`", count(skipped, "test")),
+        warning: true,
+    });
+    warnings.chain(skipped).collect()
 }
 
 /// A broken rule with its place in the file.

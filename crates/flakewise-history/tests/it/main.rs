@@ -7,6 +7,7 @@ mod formats;
 mod maintain;
 mod overview;
 mod past;
+mod renames;
 mod report;
 mod show;
 mod verdicts;

@@ -1,10 +1,11 @@
-use flakewise_model::{Fingerprint, QuarantineStatus, TestId};
+use flakewise_model::{Fingerprint, QuarantineStatus, Renames, TestId};
 use flakewise_quarantine::{InForce, Limits, Quarantine, SeenFailure};
 
 use crate::{FILE, day};
 
 fn in_force(today: &str, limits: Limits) -> InForce {
-    InForce { quarantine: Quarantine::parse(FILE).expect("well-formed"), today: day(today), limits }
+    let quarantine = Quarantine::parse(FILE).expect("well-formed");
+    InForce { quarantine, today: day(today), limits, renames: Renames::default() }
 }
 
 const LONG: Limits = Limits { max_entries: 20, max_days: 365 };
@@ -29,6 +30,24 @@ fn status(today: &str, test: &str, failures: &[&str]) -> Judged {
         })
         .collect();
     in_force(today, LONG).judge(&test, &seen).map(|(said, any)| (said.status, any))
+}
+
+#[test]
+fn an_entry_follows_its_test_but_a_pattern_does_not() {
+    let id = |text: &str| text.parse::<TestId>().expect("an id");
+    let (card, page) =
+        (id("pytest:tests/test_pay.py::test_card"), id("pytest:tests/browser/test_page.py::test_page"));
+    let (paid, moved) =
+        (id("pytest:tests/test_card.py::test_pay"), id("pytest:tests/web/test_page.py::test_page"));
+    let known = Fingerprint::from_text(KNOWN);
+    let failure = [SeenFailure { fingerprint: Some(&known), crashed: false }];
+    let mut in_force = in_force("2026-11-16", LONG);
+    assert_eq!(in_force.judge(&paid, &failure), None);
+    in_force.renames.add(&card, &paid);
+    in_force.renames.add(&page, &moved);
+    let (said, _) = in_force.judge(&paid, &failure).expect("it is quarantined");
+    assert_eq!((said.status, said.entry.as_str()), (QuarantineStatus::Forgiven, card.as_str()));
+    assert_eq!(in_force.judge(&moved, &failure), None);
 }
 
 #[test]

@@ -15,19 +15,19 @@ use flakewise_model::{
     FailureVerdict, FindingId, FindingKind, Fingerprint, FlakeRate, FlakyKind, FlakyTest, FoundKind,
     FoundTest, Hidden, HistoryReport, HuntEnd, HuntReport, Incident, NamedTest, Notice, Novelty,
     OpenQuestion, Order, Outcome, OutcomeStep, Phase, PlainCommand, Probability, Proof, QuarantineStatus,
-    Quarantined, Refusal, ReproduceReport, Reproduction, Revision, Rows, Run, RunId, RunReport, Shard,
-    SharedState, StateChange, StateKind, Surroundings, Tally, TestFailure, TestHistory, TestId, Timestamp,
-    Touch, TouchedFile, Value, Variant, Verdict, Way,
+    Quarantined, Refusal, Rename, RenameAction, RenameDecision, Renames, ReproduceReport, Reproduction,
+    Revision, Rows, Run, RunId, RunReport, Shard, SharedState, StateChange, StateKind, Surroundings, Tally,
+    TestFailure, TestHistory, TestId, Timestamp, Touch, TouchedFile, Value, Variant, Verdict, Way,
 };
 use flakewise_predict::{Category, CategoryGuess, Expectation, Familiarity, ModelCard};
 use flakewise_quarantine::{Accepts, Entry, InForce, Limits, Mode, Quarantine, ReleaseEvidence, Target};
 use flakewise_report::{
     Explanation, Findings, Kind, ModelOrigin, PathStep, Risk, RiskReason, RiskReport, RiskScope, Suggestions,
     Threshold, WeighedLine, card_text, culprit_json, culprit_text, explain_text, findings_github,
-    findings_gitlab, findings_markdown, findings_sarif, history_json, history_text, hunt_json, hunt_text,
-    quarantine_json, quarantine_text, report_json, report_markdown, report_text, reproduce_json,
-    reproduce_text, risk_json, risk_text, rows_csv, rows_json, rows_text, run_markdown, run_text,
-    suggestions_json, suggestions_text,
+    findings_gitlab, findings_markdown, findings_sarif, found_renames_json, found_renames_text, history_json,
+    history_text, hunt_json, hunt_text, quarantine_json, quarantine_text, renames_json, renames_text,
+    report_json, report_markdown, report_text, reproduce_json, reproduce_text, risk_json, risk_text,
+    rows_csv, rows_json, rows_text, run_markdown, run_text, suggestions_json, suggestions_text,
 };
 use proptest::prelude::*;
 
@@ -604,7 +604,7 @@ proptest! {
             line: 1,
         };
         let quarantine = Quarantine { entries: vec![entry] };
-        let in_force = InForce { quarantine, today, limits: Limits::default() };
+        let in_force = InForce { quarantine, today, limits: Limits::default(), renames: Renames::default() };
         check_text(&quarantine_text(&in_force));
         check_json(&quarantine_json(&in_force));
         let report = report(&texts);
@@ -615,6 +615,17 @@ proptest! {
         };
         check_text(&suggestions_text(&suggestions));
         check_json(&suggestions_json(&suggestions));
+    }
+
+    #[test]
+    fn renames_print_text(texts in texts()) {
+        let rename = Rename { former: texts.test(), current: texts.test(), similarity: Some(0.9) };
+        check_text(&found_renames_text(std::slice::from_ref(&rename)));
+        check_json(&found_renames_json(std::slice::from_ref(&rename)));
+        let action = RenameAction::Found;
+        let decision = RenameDecision { rename, action, commit: Some(texts.next()), decided: time() };
+        check_text(&renames_text(std::slice::from_ref(&decision)));
+        check_json(&renames_json(std::slice::from_ref(&decision)));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::ChangeError;
 use crate::git::{Git, path_from};
 
 /// What is said so that a user's settings do not change what `diff` prints.
-const DIFF: [&str; 8] = [
+pub(super) const DIFF: [&str; 8] = [
     "diff",
     "--no-color",
     "--no-ext-diff",
@@ -61,6 +61,12 @@ pub(super) fn untracked(git: &Git) -> Result<Vec<Entry>, ChangeError> {
         .map(entry)
         .map(|(path, shape)| Entry { path, kind: ChangeKind::Added, shape, conflict: false })
         .collect())
+}
+
+/// The paths of ordinary files that are neither tracked nor ignored.
+pub(super) fn untracked_paths(git: &Git) -> Result<Vec<String>, ChangeError> {
+    let files = untracked(git)?.into_iter().filter(|entry| entry.shape == Shape::File);
+    Ok(files.filter_map(|entry| String::from_utf8(entry.path).ok()).collect())
 }
 
 /// All that changed, with lines and folders.

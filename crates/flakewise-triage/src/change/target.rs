@@ -101,6 +101,23 @@ pub(super) fn find(
     }
 }
 
+/// The name of the branch that changes go to in the end; none if nothing tells it. `named`
+/// is what the user says, `ci` reads an environment variable.
+pub fn main_branch(
+    root: &std::path::Path,
+    named: Option<&str>,
+    ci: impl Fn(&str) -> Option<String>,
+) -> Result<Option<String>, ChangeError> {
+    if let Some(branch) = named {
+        return Ok(Some(branch.strip_prefix("origin/").unwrap_or(branch).to_owned()));
+    }
+    if let Some(branch) = ci("CI_DEFAULT_BRANCH").filter(|branch| !branch.is_empty()) {
+        return Ok(Some(branch));
+    }
+    let git = Git::at(root);
+    Ok(by_usual(&git, "HEAD", None)?.and_then(|base| base.target))
+}
+
 /// By the branch that changes usually go to; none if there is no such branch.
 fn by_usual(git: &Git, head: &str, default: Option<String>) -> Result<Option<Base>, ChangeError> {
     let default = default.map(|branch| format!("origin/{branch}"));

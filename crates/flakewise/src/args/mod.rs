@@ -15,6 +15,7 @@ mod init;
 mod maintain;
 mod predict;
 mod quarantine;
+mod renames;
 mod report;
 mod reproduce;
 mod run;
@@ -49,6 +50,11 @@ pub(crate) use quarantine::{
     OwnersArguments, QuarantineAddArguments, QuarantineArguments, QuarantineCheckArguments,
     QuarantineCommand, QuarantineFileArguments, QuarantineListArguments, QuarantineMode,
     QuarantineReleaseArguments,
+};
+pub(crate) use renames::RenamesArguments;
+#[cfg(feature = "history")]
+pub(crate) use renames::{
+    RenamesAddArguments, RenamesCommand, RenamesFindArguments, RenamesListArguments, RenamesUndoArguments,
 };
 pub(crate) use report::ReportArguments;
 pub(crate) use reproduce::ReproduceArguments;
@@ -114,6 +120,7 @@ pub(crate) enum Command {
     Show(ShowArguments),
     Sql(SqlArguments),
     Maintain(MaintainArguments),
+    Renames(RenamesArguments),
     Quarantine(QuarantineArguments),
     Init(InitArguments),
     Config(ConfigArguments),

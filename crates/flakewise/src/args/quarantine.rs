@@ -145,7 +145,7 @@ pub(crate) struct QuarantineAddArguments {
 pub(crate) enum QuarantineMode {
     /// It runs and is recorded
     Run,
-    /// It does not run (not supported yet)
+    /// It is skipped until the last day
     Skip,
 }
 

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use flakewise_config::Config;
 use flakewise_junit::{Issue, IssueLevel, Limits};
 use flakewise_model::{Batch, Foreign, Outcome, ReportBatch, ReportId, Run, RunId, Timestamp};
 use flakewise_report::{count, json_document};
+#[cfg(feature = "history")]
+use flakewise_runner::repository_root;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -30,7 +33,12 @@ const BATCH_BYTES: u64 = 256 << 20;
 /// Issues shown per report.
 const SHOWN_ISSUES: usize = 5;
 
-pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+pub(crate) fn ingest(
+    arguments: &IngestArguments,
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "only a history asks"))]
+    config: &Config,
+    printer: &Printer,
+) -> Result<ExitCode, ExpectedError> {
     let context = Context::new(&arguments.context, Ci::detect(&variable).as_ref(), &Git::discover(), on_ci());
     let paths = find_reports(&arguments.paths)?;
     let bar = printer.progress(paths.len() as u64, "reading");
@@ -73,6 +81,10 @@ pub(crate) fn ingest(arguments: &IngestArguments, printer: &Printer) -> Result<E
         SummaryFormat::Text => summary.text(&sender),
         SummaryFormat::Json => json_document(&summary),
     })?;
+    #[cfg(feature = "history")]
+    if let (None, Some(root)) = (&summary.store_trouble, repository_root(Path::new("."))) {
+        crate::renames::record(&sender.history, &run, &root, config.base(), printer);
+    }
     finish(arguments, &context, &summary, printer)
 }
 

@@ -16,6 +16,8 @@ mod maintain;
 mod predict;
 mod quarantine;
 #[cfg(feature = "history")]
+mod renames;
+#[cfg(feature = "history")]
 mod report;
 mod reproduce;
 mod run;
@@ -88,7 +90,7 @@ fn dispatch(
         Command::Completions(arguments) => generate::completions(&arguments, printer),
         Command::Man(arguments) => generate::man(&arguments, printer),
         Command::Quarantine(arguments) => quarantine::quarantine(&arguments, printer),
-        Command::Ingest(arguments) => ingest::ingest(&arguments, printer),
+        Command::Ingest(arguments) => ingest::ingest(&arguments, &config, printer),
         Command::Predict(arguments) => predict::predict(&arguments, &config, printer),
         Command::Explain(arguments) => explain::explain(&arguments, printer),
         Command::Train(arguments) => train::train(&arguments, printer),
@@ -103,6 +105,8 @@ fn dispatch(
         Command::Sql(arguments) => sql::sql(&arguments, printer),
         #[cfg(feature = "history")]
         Command::Maintain(arguments) => maintain::maintain(&arguments, printer),
+        #[cfg(feature = "history")]
+        Command::Renames(arguments) => renames::renames(&arguments, printer),
         #[cfg(not(feature = "history"))]
         _ => Err(ExpectedError::NoEngine),
     };

@@ -8,23 +8,25 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use flakewise_model::{FindingId, Fingerprint, TestId};
+use flakewise_model::{FindingId, Fingerprint, Renames, TestId};
 use flakewise_quarantine::{
     Accepts, Entry, InForce, Mode, Pattern, Quarantine, Target, Violation, add, remove,
 };
 use flakewise_report::{count, plural, quarantine_json, quarantine_text};
 use flakewise_runner::{NothingAgain, RunnerCommand, Suite, SuiteOptions};
-use flakewise_triage::Git;
+use flakewise_triage::{Change, Git};
 
 use crate::args::{
     QuarantineAddArguments, QuarantineArguments, QuarantineCheckArguments, QuarantineCommand,
     QuarantineListArguments, QuarantineMode, QuarantineReleaseArguments, SummaryFormat,
 };
+use crate::context::variable;
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
 use crate::own_folder::keep_out_of_git;
 use crate::printer::Printer;
 use crate::quarantine::{Owners, QuarantineFile, located, named};
+use crate::renames::in_change;
 use crate::repository::write_whole;
 
 /// How long a test is quarantined if nobody says how long.
@@ -55,9 +57,6 @@ fn add_entry(arguments: &QuarantineAddArguments, printer: &Printer) -> Result<Ex
     let file = QuarantineFile::open_or_empty(&arguments.file)?;
     let InForce { today, limits, .. } = file.in_force;
     let target = target(arguments)?;
-    if arguments.mode == QuarantineMode::Skip {
-        return Err(ExpectedError::QuarantineSkip { entry: format!("`{target}`") });
-    }
     let days = arguments.days.unwrap_or_else(|| DAYS.min(limits.max_days));
     let until = arguments.until.unwrap_or_else(|| {
         today.checked_add_days(chrono::Days::new(days.into())).unwrap_or(chrono::NaiveDate::MAX)
@@ -73,14 +72,17 @@ fn add_entry(arguments: &QuarantineAddArguments, printer: &Printer) -> Result<Ex
         issue: arguments.issue.clone(),
         since: today,
         until,
-        mode: Mode::Run,
+        mode: match arguments.mode {
+            QuarantineMode::Run => Mode::Run,
+            QuarantineMode::Skip => Mode::Skip,
+        },
         target,
         line: 0,
     };
     let refused = |error| ExpectedError::QuarantineEntry { error };
     let text = add(&file.text, &entry).map_err(refused)?;
     let quarantine = Quarantine::parse(&text).map_err(refused)?;
-    let after = InForce { quarantine, today, limits };
+    let after = InForce { quarantine, today, limits, renames: Renames::default() };
     let is_new = |violation: &&Violation<'_>| match violation {
         Violation::Expired(broken, _) | Violation::TooLong(broken, _) | Violation::NotYet(broken) => {
             broken.target == entry.target
@@ -152,18 +154,21 @@ fn list(arguments: &QuarantineListArguments, printer: &Printer) -> Result<ExitCo
 }
 
 fn check(arguments: &QuarantineCheckArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
-    let Some(file) = QuarantineFile::open(&arguments.file)? else {
+    let Some(mut file) = QuarantineFile::open(&arguments.file)? else {
         printer.data("nothing is quarantined\n")?;
         return Ok(ExitCode::Success);
     };
+    file.follow(|| {
+        let change = Change::discover(Path::new("."), None, None, variable).ok().flatten();
+        change.map(|change| in_change(&change)).unwrap_or_default()
+    });
     let entries = &file.in_force.quarantine.entries;
     let mut problems: Vec<String> =
         file.in_force.violations().iter().map(|violation| located(&file, violation)).collect();
     let is_collected = !entries.is_empty() && !arguments.command.is_empty();
     let collected = if is_collected { collect(arguments, printer)? } else { None };
-    let no_such_test = |entry: &Entry| {
-        format!("{} is for a test that does not exist; owner {}", file.located(entry), entry.owner)
-    };
+    let no_such_test =
+        |entry: &Entry| format!("{} is quarantined, but {}", file.located(entry), file.no_such_test(entry));
     if let Some(tests) = &collected {
         // Tests of other runners are not among those of pytest.
         let unknown = file.in_force.quarantine.unknown(tests);

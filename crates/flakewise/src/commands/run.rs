@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use flakewise_config::Config;
 use flakewise_model::{
-    Attempt, Batch, Fingerprint, Foreign, Notice, Phase, ReportBatch, ReportId, Run, RunId, RunReport,
-    StoredVerdict, TestFailure, TestId, shell_word,
+    Attempt, Batch, Fingerprint, Foreign, Notice, Phase, Renames, ReportBatch, ReportId, Run, RunId,
+    RunReport, StoredVerdict, TestFailure, TestId, shell_word,
 };
 use flakewise_report::{
     Findings, RiskReport, check_markdown, evidence_json, findings_github, findings_gitlab, findings_sarif,
@@ -32,6 +32,7 @@ use crate::error::ExpectedError;
 use crate::interrupts::Interrupts;
 use crate::printer::Printer;
 use crate::quarantine::{self, QuarantineFile};
+use crate::renames::in_change;
 
 /// The most processes for one test when `--confidence` asks for more.
 const MOST_PROCESSES: u32 = 50;
@@ -53,16 +54,16 @@ pub(super) fn run(
 ) -> Result<u8, ExpectedError> {
     let command = RunnerCommand::new(&arguments.command)?;
     // Before the suite runs: a quarantine that is not understood must not cost a run.
-    let quarantine =
+    let mut quarantine =
         if arguments.no_quarantine { None } else { QuarantineFile::open(&arguments.quarantine)? };
-    if let Some(file) = &quarantine {
-        file.refuse_skip()?;
-    }
     let ci = Ci::detect(&variable);
     let context = Context::new(&arguments.record.context, ci.as_ref(), &Git::discover(), on_ci());
     let sender = Sender::recording(&arguments.record)?;
     // Before the suite runs: what tests leave behind is not part of the change.
     let (change, change_trouble) = discover_change(arguments, check.is_some(), config)?;
+    if let Some(file) = &mut quarantine {
+        file.follow(|| known_renames(sender.as_ref(), change.as_ref()));
+    }
     let predicted = match (check, &change) {
         (Some(check), Some(change)) => Some(Predicted::new(check, change, printer)?),
         _ => None,
@@ -87,7 +88,7 @@ pub(super) fn run(
     let make_run = |versions: Option<Versions<'_>>| context.tested(&name, started, versions);
     let bar = RefCell::new(None);
     let progress = |progress: Progress<'_>| show_progress(&bar, progress, printer);
-    let mut memory = memory(sender.as_ref(), printer);
+    let mut memory = memory(sender.as_ref(), change.as_ref(), printer);
     let mut suite = Suite::start(&command, options)?;
     let interrupts = Interrupts::listen(sender.as_ref());
     let triaged = triage(
@@ -147,7 +148,7 @@ pub(super) fn run(
     if arguments.format == RunFormat::Text && triaged.report.exit.code != 0 {
         hint_at_quarantine(&triaged.report, printer);
     }
-    match delivery {
+    match &delivery {
         None | Some(Ok(Delivery { store_trouble: None, .. })) => {}
         Some(Ok(Delivery { store_trouble: Some(trouble), .. })) => {
             printer.warning(&format!(
@@ -163,10 +164,33 @@ pub(super) fn run(
         }
     }
     written.into_iter().collect::<Result<(), _>>()?;
+    #[cfg(feature = "history")]
+    if let (Some(sender), Some(change), Some(Ok(Delivery { store_trouble: None, .. }))) =
+        (&sender, &change, &delivery)
+    {
+        crate::renames::record(&sender.history, &triaged.report.run, &change.root, config.base(), printer);
+    }
     if let Some(code) = interrupts.exit_code() {
         return Ok(code as u8);
     }
     Ok(triaged.report.exit.code)
+}
+
+/// The tests that were renamed, by the history and in this change.
+fn known_renames(sender: Option<&Sender>, change: Option<&Change>) -> Renames {
+    #[cfg_attr(not(feature = "history"), expect(unused_mut, reason = "only a history adds to it"))]
+    let mut renames = change.map(in_change).unwrap_or_default();
+    #[cfg(feature = "history")]
+    if let Some(sender) = sender {
+        // Without it, an entry for a former id forgives nothing.
+        let recorded = sender.history.renames().unwrap_or_default();
+        let mut recorded = Renames::new(&recorded);
+        recorded.extend(&renames);
+        renames = recorded;
+    }
+    #[cfg(not(feature = "history"))]
+    let _ = sender;
+    renames
 }
 
 /// Says how to quarantine the first flaky test that nothing forgives.
@@ -407,14 +431,22 @@ fn batch(run: &Arc<Run>, attempts: Vec<Attempt>, verdicts: Vec<StoredVerdict>, c
 }
 
 #[cfg(not(feature = "history"))]
-fn memory<'a>(_: Option<&'a Sender>, _: &'a Printer) -> Box<dyn flakewise_triage::Memory + 'a> {
+fn memory<'a>(
+    _: Option<&'a Sender>,
+    _: Option<&'a Change>,
+    _: &'a Printer,
+) -> Box<dyn flakewise_triage::Memory + 'a> {
     Box::new(flakewise_triage::NoMemory)
 }
 
 #[cfg(feature = "history")]
-fn memory<'a>(sender: Option<&'a Sender>, printer: &'a Printer) -> Box<dyn flakewise_triage::Memory + 'a> {
+fn memory<'a>(
+    sender: Option<&'a Sender>,
+    change: Option<&'a Change>,
+    printer: &'a Printer,
+) -> Box<dyn flakewise_triage::Memory + 'a> {
     match sender {
-        Some(sender) => Box::new(FromHistory { history: &sender.history, printer }),
+        Some(sender) => Box::new(FromHistory { history: &sender.history, change, printer }),
         None => Box::new(flakewise_triage::NoMemory),
     }
 }
@@ -424,6 +456,8 @@ fn memory<'a>(sender: Option<&'a Sender>, printer: &'a Printer) -> Box<dyn flake
 #[cfg(feature = "history")]
 struct FromHistory<'a> {
     history: &'a flakewise_history::History,
+    /// Until it was searched for renamed tests.
+    change: Option<&'a Change>,
     printer: &'a Printer,
 }
 
@@ -433,6 +467,15 @@ const PASSED_RUNS: usize = 1;
 
 #[cfg(feature = "history")]
 impl FromHistory<'_> {
+    /// Lets tests that this change renames have the past of their former ids.
+    fn follow_renames(&mut self) {
+        let Some(change) = self.change.take() else { return };
+        match crate::renames::compare(&change.root, &change.base, None) {
+            Ok(compared) => self.history.assume_renames(&compared.renames),
+            Err(error) => tracing::info!(%error, "tests are not compared"),
+        }
+    }
+
     fn answer<T: Default>(&self, answer: Result<T, flakewise_history::HistoryError>) -> T {
         answer.unwrap_or_else(|error| {
             self.printer.warning(&format!("failed to read the history; earlier runs are ignored: {error}"));
@@ -448,6 +491,7 @@ impl flakewise_triage::Memory for FromHistory<'_> {
         tests: &[(flakewise_model::TestId, Option<flakewise_model::Fingerprint>)],
         run: &Run,
     ) -> Vec<flakewise_triage::Past> {
+        self.follow_renames();
         crate::identity::recall_former(self.history, tests.iter().map(|(test, _)| test), run);
         let known = self.answer(self.history.failures_elsewhere(tests, run.commit.as_deref()));
         let seen = self.answer(self.history.seen_on(tests));
@@ -481,6 +525,7 @@ impl flakewise_triage::Memory for FromHistory<'_> {
         run: &Run,
     ) -> Vec<(u32, u32)> {
         let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        self.follow_renames();
         crate::identity::recall_former(self.history, tests.iter().map(|(test, _)| test), run);
         let known = self.answer(self.history.outcomes_at(tests, commit, Some(&run.variant)));
         let mut known: Vec<_> = known.iter().map(|at| (count(at.passed), count(at.alike))).collect();

@@ -25,7 +25,7 @@ fn a_wrong_flag_is_answered_with_the_right_one() {
 }
 
 /// All commands, as `--help` lists them.
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 31] = [
     "",
     "run",
     "check",
@@ -41,6 +41,11 @@ const COMMANDS: [&str; 26] = [
     "show",
     "sql",
     "maintain",
+    "renames",
+    "renames list",
+    "renames find",
+    "renames add",
+    "renames undo",
     "quarantine",
     "quarantine add",
     "quarantine list",

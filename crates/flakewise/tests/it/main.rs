@@ -23,6 +23,8 @@ mod logging;
 mod monorepo;
 mod predict;
 mod quarantine;
+#[cfg(feature = "history")]
+mod renames;
 mod run;
 mod train;
 mod zoo;

@@ -299,8 +299,7 @@ fn tests_that_do_not_exist_are_a_warning_in_run_and_an_error_in_check() {
     for arguments in [&["check"][..], &collecting] {
         let output = project.quarantine(TODAY, arguments);
         assert_eq!(output.code, Some(11), "{}{}", output.stdout, output.stderr);
-        let error =
-            "quarantine.toml:5: `pytest:tests/test_pay.py::test_gone` is for a test that does not exist";
+        let error = "quarantine.toml:5: `pytest:tests/test_pay.py::test_gone` is quarantined, but no such test exists";
         assert!(output.stdout.contains(error) && output.stdout.ends_with("1 problem\n"), "{}", output.stdout);
     }
     let released = project.quarantine(TODAY, &["release", "test_gone"]);
@@ -330,8 +329,6 @@ fn entries_are_added_with_an_owner_and_within_the_limits() {
     assert_eq!(long.code, Some(11), "{}", long.stderr);
     let capped = project.quarantine(TODAY, &[&any[..], &["--max-quarantined", "0"]].concat());
     assert_eq!(capped.code, Some(11), "{}", capped.stderr);
-    let skip = project.quarantine(TODAY, &[&any[..], &["--mode", "skip"]].concat());
-    assert_eq!(skip.code, Some(21), "{}", skip.stderr);
     #[cfg(not(feature = "history"))]
     assert_eq!(project.quarantine(TODAY, &["add", CARD]).code, Some(2), "no failure is named");
     assert!(!project.context.path().join(".flakewise/quarantine.toml").exists());
@@ -348,13 +345,6 @@ fn entries_are_added_with_an_owner_and_within_the_limits() {
     assert_eq!(listed["entries"][0]["test"], format!("pytest:{CARD}"));
     assert_eq!(listed["entries"][0]["days_left"], 14);
     insta::assert_snapshot!(project.quarantine("2026-12-02", &["list"]).stdout);
-    // A file by hand may ask for what is not supported yet: that is said before anything runs.
-    let path = ".flakewise/quarantine.toml";
-    let text = std::fs::read_to_string(project.context.path().join(path)).expect("there");
-    project.context.write(path, format!("{text}mode = \"skip\"\n"));
-    let output = project.pytest(TODAY, &[]);
-    assert_eq!(output.code, Some(21), "{}", output.stdout);
-    assert!(output.stderr.contains("mode `skip` is not supported yet"), "{}", output.stderr);
 }
 
 #[test]
@@ -374,4 +364,27 @@ fn git_commits_the_quarantine_and_nothing_else_of_ours() {
     let cash = "tests/test_pay.py::test_cash";
     let added = project.quarantine(TODAY, &["add", cash, "--any-failure", "--owner", "@acme/qa"]);
     assert!(added.stderr.contains("git ignores `.flakewise/quarantine.toml`"), "{}", added.stderr);
+}
+
+#[test]
+fn a_test_in_mode_skip_is_skipped_until_its_entry_expires() {
+    let project = Project::new();
+    project.state.write("no-cash", "");
+    let cash = "tests/test_pay.py::test_cash";
+    let options =
+        ["--any-failure", "--mode", "skip", "--owner", "@acme/pay", "--reason", "no change", "--days", "2"];
+    let added = project.quarantine(TODAY, &[&["add", cash][..], &options].concat());
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let output = project.pytest(TODAY, &["--write", "json=report.json"]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    for text in ["2 passed, 1 skipped", "1 test not run: quarantined with mode `skip`"] {
+        assert!(output.stdout.contains(text), "`{text}` is not in\n{}{}", output.stdout, output.stderr);
+    }
+    let mut command = project.command(TODAY);
+    command.args(["run", "--no-store", "--", &python(), "-m", "pytest", "-q", "-rs"]);
+    let shown = project.context.finish(&mut command).stdout;
+    assert!(shown.contains("quarantined until 2026-11-18, owner @acme/pay: no change"), "{shown}");
+    let expired = project.pytest("2026-11-19", &[]);
+    assert_eq!(expired.code, Some(1), "it runs again, and fails\n{}", expired.stdout);
+    assert!(expired.stdout.contains("@acme/pay"), "{}", expired.stdout);
 }

@@ -9,7 +9,11 @@ fn announced(ids: &[&str], total: u32) -> Stage {
     let mut stage = Stage::new();
     stage.connects(0, hello("main", COMMAND, 0));
     stage.hears(0, [json!({"t": "tests", "ids": ids}), ready(total)]);
-    assert_eq!(stage.told()[1..], [(0, ToAgent::Go)], "it waits for an answer, whatever it said");
+    assert_eq!(
+        stage.told()[1..],
+        [(0, ToAgent::Go { skip: Vec::new() })],
+        "it waits for an answer, whatever it said"
+    );
     stage
 }
 
@@ -70,12 +74,12 @@ fn a_plugin_may_repeat_a_suite_but_not_change_it() {
     for _ in 0..2 {
         stage.hears(0, [json!({"t": "tests", "ids": ["test_a"]}), json!({"t": "tests", "ids": ["test_b"]})]);
         stage.hears(0, [ready(2)]);
-        assert_eq!(stage.told(), [(0, ToAgent::Go)]);
+        assert_eq!(stage.told(), [(0, ToAgent::Go { skip: Vec::new() })]);
     }
     assert_eq!(stage.lost(0), [0; 0], "no result is taken back");
     assert_eq!(stage.supervisor.run.incomplete, [""; 0]);
     stage.hears(0, [ready(2)]);
-    assert_eq!(stage.told(), [(0, ToAgent::Go)]);
+    assert_eq!(stage.told(), [(0, ToAgent::Go { skip: Vec::new() })]);
     assert_eq!(
         stage.supervisor.run.incomplete,
         ["a pytest process collected other tests than it had announced"]

@@ -10,7 +10,7 @@ fn a_green_session_is_told_to_begin_and_to_finish() {
     stage.connects(0, hello("main", COMMAND, 0));
     assert!(matches!(&stage.told()[..], [(0, ToAgent::Job(Job { ask: true, session: 0, .. }))]));
     stage.collects(0, 2);
-    assert_eq!(stage.told(), [(0, ToAgent::Go)]);
+    assert_eq!(stage.told(), [(0, ToAgent::Go { skip: Vec::new() })]);
     assert_eq!(stage.script.names, [["test_it.py::test_0", "test_it.py::test_1"]]);
     stage.hears(0, [start(0, "first"), passed(0), start(1, "first"), passed(1), suite_end()]);
     assert_eq!(stage.told(), [(0, ToAgent::Finish { forgive: false })]);

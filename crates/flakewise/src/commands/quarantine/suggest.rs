@@ -1,7 +1,7 @@
 //! What the history knows about tests that are, or should be, quarantined.
 
 use flakewise_history::{HistoryError, Matches, ReportOptions};
-use flakewise_model::{Fingerprint, TestId};
+use flakewise_model::{Fingerprint, Renames, TestId};
 use flakewise_quarantine::{ReleaseEvidence, Target, additions};
 use flakewise_report::{Suggestions, suggestions_json, suggestions_text};
 
@@ -20,21 +20,21 @@ pub(super) fn suggest(
     arguments: &QuarantineSuggestArguments,
     printer: &Printer,
 ) -> Result<ExitCode, ExpectedError> {
-    let file = QuarantineFile::open_or_empty(&arguments.file)?;
+    let mut file = QuarantineFile::open_or_empty(&arguments.file)?;
     let history = super::super::history(&arguments.store)?;
+    file.in_force.renames = Renames::new(&history.renames()?);
     let spinner = printer.spinner("reading the history");
     let report = history.report(&ReportOptions { days: Some(arguments.days) })?;
-    let quarantine = &file.in_force.quarantine;
-    let additions = additions(&report, quarantine, &file.in_force.limits);
+    let additions = additions(&report, &file.in_force);
     let owners = Owners::read(&arguments.owners)?;
     let mut suggestions = Suggestions {
         additions: additions.into_iter().map(|finding| (finding, owners.of(&finding.test))).collect(),
         quarantined: Vec::new(),
     };
-    for entry in &quarantine.entries {
+    for entry in &file.in_force.quarantine.entries {
         let Target::Test(test) = &entry.target else { continue };
         if let Matches::One(found) = history.show(test.as_str(), STEPS)?
-            && found.test == *test
+            && found.test.as_str() == file.in_force.renames.current(test.as_str())
         {
             suggestions.quarantined.push((entry, ReleaseEvidence::of(&found)));
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use flakewise_history::{History, ReportOptions};
-use flakewise_model::{Conclusion, TestId, Value};
+use flakewise_model::{Conclusion, Renames, TestId, Value};
 use flakewise_predict::Category;
 
 use super::labels::Label;
@@ -23,8 +23,10 @@ pub(super) fn labels(history: &History) -> Result<Vec<Label>, ExpectedError> {
     let report = history.report(&ReportOptions::default())?;
     let proved = report.findings.iter().filter(|finding| finding.verdict.conclusion == Conclusion::Flaky);
     let flaky: HashSet<TestId> = proved.map(|finding| finding.test.without_parameters()).collect();
+    let renames = Renames::new(&history.renames()?);
     let order_dependent: HashSet<TestId> = tests(
         history,
+        &renames,
         "SELECT DISTINCT test FROM verdicts WHERE conclusion = 'flaky' AND detail = 'state-dependent'",
     )?
     .into_iter()
@@ -33,6 +35,7 @@ pub(super) fn labels(history: &History) -> Result<Vec<Label>, ExpectedError> {
     let mut known: HashMap<TestId, (u64, u64)> = HashMap::new();
     let counted = tests(
         history,
+        &renames,
         "SELECT test, count(*) AS attempts, count(*) FILTER (WHERE failed) AS failures FROM outcomes GROUP BY test",
     )?;
     for (test, attempts, failures) in counted {
@@ -57,8 +60,12 @@ pub(super) fn labels(history: &History) -> Result<Vec<Label>, ExpectedError> {
     Ok(labels)
 }
 
-/// Tests without their parameters, and up to two numbers beside each.
-fn tests(history: &History, query: &str) -> Result<Vec<(TestId, u64, u64)>, ExpectedError> {
+/// Tests by their present ids, without parameters, and up to two numbers beside each.
+fn tests(
+    history: &History,
+    renames: &Renames,
+    query: &str,
+) -> Result<Vec<(TestId, u64, u64)>, ExpectedError> {
     let rows = history.sql(query, MOST_TESTS)?;
     let count = |value: Option<&Value>| match value {
         Some(Value::Integer(count)) => u64::try_from(*count).unwrap_or_default(),
@@ -66,7 +73,7 @@ fn tests(history: &History, query: &str) -> Result<Vec<(TestId, u64, u64)>, Expe
     };
     let test = |row: &Vec<Value>| match row.first() {
         Some(Value::Text(id)) => {
-            let id = id.parse::<TestId>().ok()?.without_parameters();
+            let id = renames.current(id).parse::<TestId>().ok()?.without_parameters();
             Some((id, count(row.get(1)), count(row.get(2))))
         }
         _ => None,

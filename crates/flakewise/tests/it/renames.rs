@@ -1,0 +1,187 @@
+//! Tests that are renamed or moved, with the real git and pytest.
+
+use flakewise_testkit::{Output, TestContext};
+use serde_json::Value;
+
+use crate::{context, git, python};
+
+/// Fails the first time it runs on a commit.
+const FLAKY: &str = "
+import os, pathlib
+
+def test_upload(tmp_path):
+    mark = pathlib.Path(os.environ['STATE'], os.environ['ROUND'])
+    first = not mark.exists()
+    mark.touch()
+    assert not first, 'the server was not ready'
+
+def test_download(tmp_path):
+    assert len(list(tmp_path.iterdir())) == 0
+";
+const FORMER: &str = "pytest:tests/test_files.py::test_upload";
+const CURRENT: &str = "pytest:tests/unit/test_files.py::test_upload";
+
+/// A project in a repository, with a folder of state outside of it.
+struct Project {
+    context: TestContext,
+    state: TestContext,
+}
+
+impl Project {
+    /// A project whose history has a flaky test on the main branch.
+    fn new() -> Self {
+        let project = Self { context: context(), state: context() };
+        project.git(&["init", "--quiet", "--initial-branch=main"]);
+        project.context.write(".git/info/exclude", "__pycache__/\n.pytest_cache/\n");
+        project.context.write("tests/test_files.py", FLAKY);
+        project.commit();
+        project.run("1", &[]);
+        project
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        git(self.context.path(), arguments);
+    }
+
+    fn commit(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&["commit", "--quiet", "--message", "work"]);
+    }
+
+    fn move_tests(&self) {
+        std::fs::create_dir_all(self.context.path().join("tests/unit")).expect("a folder");
+        self.git(&["mv", "tests/test_files.py", "tests/unit/test_files.py"]);
+        self.commit();
+    }
+
+    fn run(&self, round: &str, options: &[&str]) -> Output {
+        let mut command = self.context.command();
+        command.env("STATE", self.state.path()).env("ROUND", round).arg("run").args(options);
+        command.args(["--", &python(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+        self.context.finish(&mut command)
+    }
+
+    fn flakewise(&self, arguments: &[&str]) -> Output {
+        let mut command = self.context.command();
+        self.context.finish(command.args(arguments))
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.flakewise(arguments);
+        serde_json::from_str(&output.stdout)
+            .unwrap_or_else(|error| panic!("not JSON: {error}\n{}\n{}", output.stdout, output.stderr))
+    }
+
+    /// Former and present ids in force, with how they came.
+    fn renames(&self) -> Vec<(String, String, String)> {
+        let listed = self.json(&["renames", "list", "--format", "json"]);
+        let text = |row: &Value, key: &str| row[key].as_str().expect("text").to_owned();
+        let rows = listed["renames"].as_array().expect("a list").iter();
+        rows.filter(|row| row["in_force"] == true)
+            .map(|row| (text(row, "former"), text(row, "test"), text(row, "action")))
+            .collect()
+    }
+}
+
+#[test]
+fn the_history_follows_a_moved_test_on_the_main_branch() {
+    let project = Project::new();
+    project.move_tests();
+    let output = project.run("2", &[]);
+    let hint = "hint: the history follows 2 renamed tests: `flakewise renames list`";
+    assert!(output.stderr.contains(hint), "{}", output.stderr);
+    assert!(output.stdout.contains("FLAKY"), "a known flake, not a new one\n{}", output.stdout);
+    let renames = project.renames();
+    assert!(renames.contains(&(FORMER.to_owned(), CURRENT.to_owned(), "found".to_owned())), "{renames:?}");
+    assert_eq!(renames.len(), 2);
+    for name in [FORMER, CURRENT] {
+        let shown = project.json(&["show", name, "--format", "json"]);
+        assert_eq!(shown["test"], CURRENT, "{shown}");
+    }
+    let again = project.run("3", &[]);
+    assert!(!again.stderr.contains("renamed"), "it was decided once\n{}", again.stderr);
+}
+
+#[test]
+fn a_branch_has_the_past_of_the_tests_it_renames_but_records_nothing() {
+    let project = Project::new();
+    project.git(&["checkout", "--quiet", "-b", "work"]);
+    project.move_tests();
+    let output = project.run("2", &["--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let evidence = report["failures"][0].to_string();
+    assert!(evidence.contains("seen") || evidence.contains("history"), "{evidence}");
+    assert_eq!(project.renames(), []);
+}
+
+#[test]
+fn a_rename_can_be_undone_and_added() {
+    let project = Project::new();
+    project.move_tests();
+    let output = project.flakewise(&["renames", "find", "--from", "HEAD~1", "--dry-run"]);
+    assert!(output.stdout.contains("2 tests renamed"), "{}", output.stdout);
+    assert!(output.stdout.contains(&format!("{FORMER}\n    -> {CURRENT}\n")), "{}", output.stdout);
+    assert_eq!(project.renames(), [], "nothing was stored");
+    project.flakewise(&["renames", "find", "--from", "HEAD~1"]);
+    assert_eq!(project.renames().len(), 2);
+    let output = project.flakewise(&["renames", "undo", "tests/test_files.py::test_upload"]);
+    assert_eq!(output.stdout, format!("{FORMER} is a test of its own again\n"));
+    assert_eq!(project.renames().len(), 1);
+    let again = project.flakewise(&["renames", "find", "--from", "HEAD~1"]);
+    assert!(again.stderr.contains("2 of them decided before"), "{}", again.stderr);
+    assert_eq!(project.renames().len(), 1, "what was undone is not found again");
+    let unknown = project.flakewise(&["renames", "undo", "tests/test_files.py::test_upload"]);
+    assert_eq!(unknown.code, Some(12), "{}", unknown.stderr);
+    let added = project.flakewise(&["renames", "add", FORMER, CURRENT]);
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    let renames = project.renames();
+    assert!(renames.contains(&(FORMER.to_owned(), CURRENT.to_owned(), "added".to_owned())), "{renames:?}");
+}
+
+#[test]
+fn what_names_no_test_or_commit_is_refused() {
+    let project = Project::new();
+    for (arguments, code, message) in [
+        (vec!["renames", "add", "test_upload", CURRENT], 2, "`test_upload` is not the id of a test"),
+        (vec!["renames", "add", CURRENT, CURRENT], 2, "is both the former and the present id"),
+        (vec!["renames", "find", "--from", "v9"], 20, "no commit `v9` in this clone"),
+    ] {
+        let output = project.flakewise(&arguments);
+        assert_eq!(output.code, Some(code), "{}", output.stderr);
+        assert!(output.stderr.contains(message), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_quarantine_follows_a_renamed_test() {
+    let project = Project::new();
+    let known = project.json(&["show", FORMER, "--format", "json"]);
+    let fingerprint = known["failures"][0]["fingerprint"].as_str().expect("it failed").to_owned();
+    let added = project.flakewise(&[
+        "quarantine",
+        "add",
+        FORMER,
+        "--fingerprint",
+        &fingerprint,
+        "--owner",
+        "@acme",
+        "--reason",
+        "slow server",
+    ]);
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+    project.commit();
+    project.git(&["checkout", "--quiet", "-b", "work"]);
+    project.move_tests();
+    let output = project.run("2", &[]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    let warning = format!("the test was renamed; change the entry to `{CURRENT}`");
+    assert!(
+        format!("{}{}", output.stdout, output.stderr).contains(&warning),
+        "{}{}",
+        output.stdout,
+        output.stderr
+    );
+    let check = project.flakewise(&["quarantine", "check"]);
+    assert_eq!(check.code, Some(11), "{}", check.stdout);
+    assert!(check.stdout.contains(&warning), "{}", check.stdout);
+}
