@@ -33,6 +33,7 @@ mod aliases;
 mod append;
 #[doc(hidden)]
 pub mod bare;
+mod bucket;
 mod columns;
 mod error;
 mod files;
@@ -51,6 +52,7 @@ mod table;
 mod verdicts;
 
 pub use append::Appended;
+pub use bucket::Guarantee;
 pub use error::HistoryError;
 pub use flaky::{MINIMUM_OUTAGE_TESTS, RevisionTally, judge};
 pub use maintain::{MaintainOptions, MaintainSummary};

@@ -13,7 +13,7 @@ use futures::future::{Either, select};
 use tokio::sync::watch;
 use url::Url;
 
-use crate::HistoryError;
+use crate::{HistoryError, bucket};
 
 /// Where histories live: a folder, or a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct StoreUrl {
 }
 
 impl StoreUrl {
-    /// Understands a path, or a URL of a kind this build supports.
+    /// Understands a path, or the URL of a bucket.
     pub fn parse(text: &str) -> Result<Self, HistoryError> {
         let invalid = |reason: &str| HistoryError::InvalidStore {
             text: without_credentials(text),
@@ -44,14 +44,12 @@ impl StoreUrl {
                 Self::folder(&path.ok_or_else(|| invalid("it is not an absolute file URL"))?, text)
             }
             Some(scheme) => {
-                let feature = match scheme {
-                    "s3" | "s3a" => "s3",
-                    "gs" => "gcs",
-                    "az" | "abfs" | "abfss" | "adl" => "azure",
-                    _ => return Err(invalid("supported stores are a path, file://, s3://, gs:// and az://")),
-                };
-                if !register_cloud(feature) {
-                    return Err(invalid(&format!("this build has no `{feature}` support")));
+                if !bucket::register(scheme) {
+                    return Err(invalid("supported stores are a path, file://, s3://, gs:// and az://"));
+                }
+                let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+                if let Some(reason) = bucket::missing(scheme, is_set) {
+                    return Err(invalid(&reason));
                 }
                 let mut url = Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
                 let shown = without_credentials(text);
@@ -119,21 +117,6 @@ fn folder_name(project: &str) -> String {
     }
     let hash = blake3::hash(project.as_bytes()).to_hex();
     format!("{name}-{}", &hash[..8])
-}
-
-/// Makes the engine know one kind of bucket. False if the build lacks it.
-fn register_cloud(feature: &str) -> bool {
-    match feature {
-        #[cfg(feature = "s3")]
-        "s3" => deltalake::aws::register_handlers(None),
-        #[cfg(feature = "gcs")]
-        "gcs" => deltalake::gcp::register_handlers(None),
-        #[cfg(feature = "azure")]
-        "azure" => deltalake::azure::register_handlers(None),
-        _ => return false,
-    }
-    #[allow(unreachable_code, reason = "reached with any of the cloud features")]
-    true
 }
 
 /// One project's history in one store.

@@ -1,5 +1,7 @@
 //! The real binary, as people and CI use it.
 
+#[cfg(feature = "history")]
+mod bucket;
 mod check;
 mod config;
 mod culprit;

@@ -91,19 +91,11 @@ pub(crate) fn doctor(
 }
 
 fn version() -> Check {
-    let features = [
-        ("history", cfg!(feature = "history")),
-        ("s3", cfg!(feature = "s3")),
-        ("gcs", cfg!(feature = "gcs")),
-        ("azure", cfg!(feature = "azure")),
-    ];
-    let features: Vec<_> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
-    let text = format!("{} (features: {features})", env!("CARGO_PKG_VERSION"));
+    let text = env!("CARGO_PKG_VERSION").to_owned();
     if cfg!(feature = "history") {
         return Check::ok("flakewise", text);
     }
-    Check::new("flakewise", Status::Warning, text).hint(
+    Check::new("flakewise", Status::Warning, format!("{text} (without the feature `history`)")).hint(
         "this build has no history engine: `report`, `show`, `sql` and `maintain` need the feature `history`",
     )
 }
@@ -262,19 +254,31 @@ fn bucket(_: &DoctorArguments, shown: &str) -> Check {
     Check::new("store", Status::Skipped, format!("{shown} was not checked: this build has no history engine"))
 }
 
-/// Whether a bucket can be read. Nothing is written: that would leave traces in a
-/// table that others read.
+/// Whether a bucket can be read and written, and what it guarantees to several writers.
 #[cfg(feature = "history")]
 fn bucket(arguments: &DoctorArguments, shown: &str) -> Check {
-    use flakewise_history::HistoryError;
+    use flakewise_history::{Guarantee, HistoryError};
 
-    let read = super::history(&arguments.store)
-        .and_then(|history| Ok(history.sql("SELECT 1 FROM reports LIMIT 1", 1).map(drop)?));
-    match read {
-        Ok(()) => Check::ok("store", format!("{shown} is readable (writing was not checked)")),
-        Err(ExpectedError::History(HistoryError::NoHistory { .. })) => {
-            Check::ok("store", format!("{shown} is reachable and has no history of this project yet"))
+    let probed = super::history(&arguments.store).and_then(|history| {
+        let known = match history.sql("SELECT 1 FROM reports LIMIT 1", 1) {
+            Ok(_) => "",
+            Err(HistoryError::NoHistory { .. }) => "; it has no history of this project yet",
+            Err(error) => return Err(error.into()),
+        };
+        Ok((history.probe()?, known))
+    });
+    match probed {
+        Ok((Guarantee::OneWins, known)) => Check::ok("store", format!("{shown} is writable{known}")),
+        Ok((Guarantee::Overwrites, known)) => {
+            Check::new("store", Status::Error, format!("{shown} overwrites files that exist{known}"))
+                .hint("two jobs that record at the same time lose results there: use another store, or let one job at a time record")
         }
+        Ok((Guarantee::SeveralWin(winners), known)) => Check::new(
+            "store",
+            Status::Error,
+            format!("{shown} let {winners} writers create the same file{known}"),
+        )
+        .hint("two jobs that record at the same time lose results there: use another store, or let one job at a time record"),
         Err(error) => {
             let reasons: Vec<_> = std::iter::once(error.to_string()).chain(error.causes()).collect();
             Check::new("store", Status::Error, format!("{shown}: {}", reasons.join(": ")))

@@ -1,0 +1,183 @@
+//! Buckets: S3 and compatible, Google Cloud Storage, Azure.
+//!
+//! The engine's storage layer speaks to all of them, and its log needs nothing but
+//! a write that fails if the file exists. [`History::probe`] finds out whether a
+//! store has it: there are some that overwrite, and some that let several writers
+//! win.
+//!
+//! Credentials come from the environment, by the provider's usual names. What the
+//! machine's metadata service would give is not used unless the environment names
+//! it: outside of the provider's machines, asking for it takes long and fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deltalake::logstore::{
+    LogStore, LogStoreFactory, ObjectStoreFactory, ObjectStoreRef, StorageConfig, default_logstore,
+    logstore_factories, object_store_factories,
+};
+use deltalake::{DeltaResult, DeltaTableBuilder};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path;
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions, RetryConfig,
+};
+use url::Url;
+
+use crate::{History, HistoryError};
+
+/// How long a request is repeated, all tries together. Nobody's build waits longer
+/// for a store than this: results go to the spool then.
+const PATIENCE: Duration = Duration::from_secs(30);
+const TRIES: usize = 6;
+
+/// Any of these tells where credentials for S3 come from.
+const S3_CREDENTIALS: [&str; 6] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_METADATA_ENDPOINT",
+    "AWS_SKIP_SIGNATURE",
+];
+
+/// Makes the engine know buckets of a scheme. False if there are no such buckets.
+pub(crate) fn register(scheme: &str) -> bool {
+    if !matches!(scheme, "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" | "adl") {
+        return false;
+    }
+    let scheme = Url::parse(&format!("{scheme}://")).expect("a scheme is a URL");
+    object_store_factories().insert(scheme.clone(), Arc::new(Buckets));
+    logstore_factories().insert(scheme, Arc::new(Buckets));
+    true
+}
+
+/// What is missing to use a bucket, if that can be told without asking it.
+pub(crate) fn missing(scheme: &str, variable: impl Fn(&str) -> bool) -> Option<String> {
+    let is_s3 = matches!(scheme, "s3" | "s3a");
+    (is_s3 && !S3_CREDENTIALS.into_iter().any(variable)).then(|| {
+        "there are no credentials in the environment: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, \
+         or use web identity (`AWS_WEB_IDENTITY_TOKEN_FILE`)"
+            .to_owned()
+    })
+}
+
+struct Buckets;
+
+impl ObjectStoreFactory for Buckets {
+    fn parse_url_opts(&self, url: &Url, _: &StorageConfig) -> DeltaResult<(ObjectStoreRef, Path)> {
+        let (scheme, path) = ObjectStoreScheme::parse(url).map_err(Error::from)?;
+        let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
+        let url = url.as_str();
+        let store: ObjectStoreRef = match scheme {
+            ObjectStoreScheme::GoogleCloudStorage => {
+                Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?)
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                Arc::new(MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?)
+            }
+            _ => Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?),
+        };
+        Ok((store, path))
+    }
+}
+
+impl LogStoreFactory for Buckets {
+    fn with_options(
+        &self,
+        prefixed: ObjectStoreRef,
+        root: ObjectStoreRef,
+        location: &Url,
+        options: &StorageConfig,
+    ) -> DeltaResult<Arc<dyn LogStore>> {
+        Ok(default_logstore(prefixed, root, location, options))
+    }
+}
+
+/// What a store guarantees to several writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// Of several writers of one file, one wins and the others are told.
+    OneWins,
+    /// A file that exists is overwritten without a word.
+    Overwrites,
+    /// Up to so many writers of one file were told that they won.
+    SeveralWin(usize),
+}
+
+/// How often writers race for one file.
+const RACES: usize = 20;
+/// How many there are.
+const RACERS: usize = 8;
+
+impl History {
+    /// Writes, reads and deletes small files in the store to find out what it guarantees. Histories
+    /// in it are not touched.
+    pub fn probe(&self) -> Result<Guarantee, HistoryError> {
+        self.block_on("probe", async {
+            let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {
+                store: self.store.to_string(),
+                source,
+            };
+            let name = format!("probe-{}", uuid::Uuid::new_v4());
+            let builder = DeltaTableBuilder::from_url(self.store.table(&name, "probe"))
+                .map_err(|error| unreachable(error.into()))?;
+            let log = builder.build_storage().map_err(|error| unreachable(error.into()))?;
+            let store = log.object_store(None);
+            let (guarantee, written) = race(&store).await;
+            for path in written {
+                // Who may write may not be allowed to delete; the files are small.
+                let _ = store.delete(&path).await;
+            }
+            guarantee.map_err(|error| self.unwritable(error))
+        })
+    }
+}
+
+/// What the store guarantees, and what was written to learn it.
+async fn race(store: &ObjectStoreRef) -> (Result<Guarantee, Error>, Vec<Path>) {
+    let mut written = vec![Path::from("once")];
+    let create = || PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+    let put = |path: Path| {
+        let store = Arc::clone(store);
+        async move { store.put_opts(&path, "probe".into(), create()).await }
+    };
+    if let Err(error) = put(written[0].clone()).await {
+        return (Err(error), written);
+    }
+    match put(written[0].clone()).await {
+        Err(Error::AlreadyExists { .. }) => {}
+        Ok(_) => return (Ok(Guarantee::Overwrites), written),
+        Err(error) => return (Err(error), written),
+    }
+    let mut most = 1;
+    for number in 0..RACES {
+        let path = Path::from(format!("race-{number}"));
+        written.push(path.clone());
+        let racers = (0..RACERS).map(|_| tokio::spawn(put(path.clone())));
+        let results = futures::future::join_all(racers).await;
+        let winners = results.iter().filter(|result| matches!(result, Ok(Ok(_)))).count();
+        most = most.max(winners);
+    }
+    (Ok(if most > 1 { Guarantee::SeveralWin(most) } else { Guarantee::OneWins }), written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_without_credentials_is_refused_at_once() {
+        assert!(missing("s3", |_| false).is_some_and(|reason| reason.contains("AWS_ACCESS_KEY_ID")));
+        assert_eq!(missing("s3", |name| name == "AWS_WEB_IDENTITY_TOKEN_FILE"), None);
+        assert_eq!(missing("gs", |_| false), None);
+    }
+
+    #[test]
+    fn other_schemes_are_no_buckets() {
+        assert!(register("s3") && register("gs") && register("abfss"));
+        assert!(!register("https") && !register("ftp"));
+    }
+}

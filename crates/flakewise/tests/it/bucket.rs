@@ -1,0 +1,155 @@
+//! Histories in a bucket of a real S3 server: moto, which `.ci/run` installs.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use flakewise_testkit::{Output, TestContext};
+use serde_json::Value;
+
+use crate::context;
+
+/// Starts a server on a free port, makes a bucket, and prints the port.
+const SERVER: &str = "
+import boto3, moto.server
+server = moto.server.ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False)
+server.start()
+host, port = server.get_host_and_port()
+client = boto3.client('s3', endpoint_url=f'http://127.0.0.1:{port}', region_name='us-east-1',
+                      aws_access_key_id='key', aws_secret_access_key='secret')
+client.create_bucket(Bucket='acme')
+print(port, flush=True)
+import sys
+sys.stdin.read()
+";
+
+const REPORT: &str = r#"<testsuite name="pytest" tests="1">
+<testcase classname="tests.test_cart" file="tests/test_cart.py" name="test_total" time="0.1">OUTCOME</testcase>
+</testsuite>"#;
+
+/// A server that ends when nobody holds it any more.
+struct Server {
+    process: Child,
+    endpoint: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let python = std::env::var("FLAKEWISE_TEST_S3_PYTHON")
+            .expect("FLAKEWISE_TEST_S3_PYTHON is a Python with `moto[server]`; .ci/run makes one");
+        let mut process = Command::new(python)
+            .args(["-c", SERVER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let mut port = String::new();
+        let stdout = process.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut port).expect("the server says its port");
+        assert!(!port.trim().is_empty(), "the server ended");
+        Self { process, endpoint: format!("http://127.0.0.1:{}", port.trim()) }
+    }
+
+    fn command(&self, context: &TestContext) -> Command {
+        let mut command = context.command();
+        command
+            .env("AWS_ENDPOINT_URL", &self.endpoint)
+            .env("AWS_ALLOW_HTTP", "true")
+            .env("AWS_ACCESS_KEY_ID", "key")
+            .env("AWS_SECRET_ACCESS_KEY", "secret")
+            .env("AWS_REGION", "us-east-1")
+            .env("FLAKEWISE_STORE", "s3://acme/history")
+            .env("FLAKEWISE_PROJECT", "acme/shop");
+        command
+    }
+
+    /// What is in the bucket.
+    fn files(&self) -> Vec<String> {
+        let python = std::env::var("FLAKEWISE_TEST_S3_PYTHON").expect("it started the server");
+        let script = "
+import boto3, sys
+client = boto3.client('s3', endpoint_url=sys.argv[1], region_name='us-east-1',
+                      aws_access_key_id='key', aws_secret_access_key='secret')
+for entry in client.list_objects_v2(Bucket='acme').get('Contents', []):
+    print(entry['Key'])
+";
+        let output = Command::new(python).args(["-c", script, &self.endpoint]).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    }
+
+    fn run(&self, context: &TestContext, arguments: &[&str]) -> Output {
+        context.finish(self.command(context).args(arguments))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn write_report(context: &TestContext, number: usize, failed: bool) -> String {
+    let name = format!("reports/{number}.xml");
+    let outcome = if failed { "<failure message=\"no\">no</failure>" } else { "" };
+    context.write(&name, REPORT.replace("OUTCOME", outcome).replace("0.1", &format!("0.{number}")));
+    name
+}
+
+#[test]
+fn many_writers_of_a_bucket_record_everything_once() {
+    let (server, context) = (Server::start(), context());
+    // Each is written twice at the same time, and only one of the two may count.
+    let children: Vec<Child> = (0..12)
+        .map(|number| {
+            let report = write_report(&context, number / 2, number / 2 == 3);
+            let run = format!("run-{}", number / 2);
+            let mut command = server.command(&context);
+            command.args(["ingest", &report, "--run", &run, "--commit", "c1", "--branch", "main"]);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    let counted = |context: &TestContext| {
+        let query = "SELECT count(*) AS attempts, count(DISTINCT run) AS runs FROM attempts";
+        let output = server.run(context, &["sql", query, "--format", "json"]);
+        serde_json::from_str::<Value>(&output.stdout)
+            .unwrap_or_else(|error| panic!("not JSON: {error}\n{}\n{}", output.stdout, output.stderr))
+    };
+    let expected = serde_json::json!({ "attempts": 6, "runs": 6 });
+    assert_eq!(counted(&context), expected);
+    let maintained = server.run(&context, &["maintain"]);
+    assert_eq!(maintained.code, Some(0), "{}", maintained.stderr);
+    assert_eq!(counted(&context), expected);
+    let shown = server.run(&context, &["show", "test_total"]);
+    assert!(shown.stdout.contains("FLAKY"), "{}{}", shown.stdout, shown.stderr);
+}
+
+#[test]
+fn doctor_finds_out_what_a_bucket_guarantees() {
+    let (server, context) = (Server::start(), context());
+    let output = server.run(&context, &["doctor", "--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let store = |report: &Value| {
+        let checks = report["checks"].as_array().expect("a list").iter();
+        checks.clone().find(|check| check["name"] == "store").cloned().expect("the store is checked")
+    };
+    assert_eq!(store(&report)["status"], "ok", "{report}");
+    let text = store(&report)["text"].to_string();
+    assert!(text.contains("s3://acme/history is writable; it has no history of this project yet"), "{text}");
+    assert_eq!(server.files(), [] as [String; 0], "nothing stays in the bucket");
+}
+
+#[test]
+fn a_bucket_without_credentials_or_server_is_explained() {
+    let context = context();
+    let mut command = context.command();
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
+        command.env_remove(name);
+    }
+    let output = context.finish(command.args(["report", "--store", "s3://acme/history"]));
+    assert!(output.stderr.contains("there are no credentials in the environment"), "{}", output.stderr);
+}
