@@ -109,8 +109,14 @@ fn a_branch_has_the_past_of_the_tests_it_renames_but_records_nothing() {
     project.move_tests();
     let output = project.run("2", &["--format", "json"]);
     let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
-    let evidence = report["failures"][0].to_string();
-    assert!(evidence.contains("seen") || evidence.contains("history"), "{evidence}");
+    let failure = &report["failures"][0];
+    assert_eq!(
+        (&failure["test"], &failure["verdict"]["novelty"]),
+        (&CURRENT.into(), &"known".into()),
+        "{failure}"
+    );
+    let kinds = failure["evidence"].as_array().expect("a list").iter().map(|evidence| &evidence["kind"]);
+    assert!(kinds.clone().any(|kind| kind == "seen-without-change"), "{failure}");
     assert_eq!(project.renames(), []);
 }
 
