@@ -52,6 +52,8 @@ const FEWEST_WORDS: usize = 6;
 const MOST_WORDS: usize = 1500;
 /// With more pairs than this, only tests of the same name are compared.
 const MOST_PAIRS: usize = 4_000_000;
+/// How many pairs of words are compared in all: some seconds. Beyond it, nothing is matched.
+const MOST_STEPS: u64 = 3_000_000_000;
 
 /// Finds the tests that were renamed or moved. `before` and `after` are the two
 /// versions of every file that changed, `moved` are files that git takes for
@@ -70,7 +72,7 @@ pub fn find_renames(before: &[SourceFile], after: &[SourceFile], moved: &[(Strin
         words.count(test);
     }
     let places = [Places::of(&former, &mut words), Places::of(&current, &mut words)];
-    let pairs = compare(&gone, &new, &moved, &places, &words);
+    let Some(pairs) = compare(&gone, &new, &moved, &places, &words) else { return Vec::new() };
     let mut renames: Vec<Rename> = choose(pairs)
         .into_iter()
         .map(|pair| Rename {
@@ -102,7 +104,8 @@ fn common_names(tests: &BTreeMap<&TestId, (&str, &SourceTest)>) -> HashSet<Strin
 struct Candidate<'a> {
     path: &'a str,
     test: &'a SourceTest,
-    classes: Vec<String>,
+    /// The classes around it, as one text.
+    classes: String,
     name: String,
     /// Whether other tests have the name, too.
     common_name: bool,
@@ -131,8 +134,8 @@ fn candidates<'a>(
             let name = id.name();
             let letters = letters(&name);
             let common_name = names.iter().any(|names| names.contains(&name));
-            let classes = id.class_path();
-            let class_letters = self::letters(&classes.concat());
+            let classes = classes_of(id);
+            let class_letters = self::letters(&classes);
             Candidate { path, test, classes, name, common_name, letters, class_letters, words: own, sorted }
         })
         .collect()
@@ -151,25 +154,27 @@ fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-/// The words of the tests of each class, by file and class, and the words themselves.
-struct Places<'a> {
-    words: HashMap<(&'a str, Vec<String>), HashSet<usize>>,
+fn classes_of(id: &TestId) -> String {
+    id.class_path().join("::")
 }
+
+/// The words of the tests of each class, by file and class.
+#[derive(Default)]
+struct Places<'a>(HashMap<&'a str, HashMap<String, HashSet<usize>>>);
 
 impl<'a> Places<'a> {
     fn of(tests: &BTreeMap<&'a TestId, (&'a str, &'a SourceTest)>, words: &mut Words<'a>) -> Self {
-        let mut places: HashMap<_, HashSet<usize>> = HashMap::new();
+        let mut places = Self::default();
         for (id, (path, test)) in tests {
-            places.entry((*path, id.class_path())).or_default().extend(words.of(test));
+            let classes = places.0.entry(path).or_default();
+            classes.entry(classes_of(id)).or_default().extend(words.of(test));
         }
-        Self { words: places }
+        places
     }
 
-    fn has(&self, path: &str, classes: &[String], word: usize) -> bool {
-        // The key borrows its class names from nobody: there are few places.
-        self.words
-            .iter()
-            .any(|((file, around), words)| *file == path && around == classes && words.contains(&word))
+    fn has(&self, path: &str, classes: &str, word: usize) -> bool {
+        let words = self.0.get(path).and_then(|file| file.get(classes));
+        words.is_some_and(|words| words.contains(&word))
     }
 }
 
@@ -288,7 +293,7 @@ fn compare(
     moved: &HashMap<&str, &str>,
     places: &[Places<'_>; 2],
     words: &Words<'_>,
-) -> Vec<Pair> {
+) -> Option<Vec<Pair>> {
     let by_name_only = gone.len().saturating_mul(new.len()) > MOST_PAIRS;
     let mut named: HashMap<&str, Vec<usize>> = HashMap::new();
     for (number, candidate) in new.iter().enumerate() {
@@ -297,6 +302,7 @@ fn compare(
     let all: Vec<usize> = (0..new.len()).collect();
     let totals: Vec<f64> = new.iter().map(|candidate| words.total(&candidate.words)).collect();
     let mut pairs = Vec::new();
+    let mut steps = 0;
     for (number, former) in gone.iter().enumerate() {
         let total = words.total(&former.words);
         let others = if by_name_only { named.get(former.name.as_str()) } else { Some(&all) };
@@ -313,15 +319,24 @@ fn compare(
             if both == 0.0 || most < bound - MARGIN {
                 continue;
             }
-            let similarity = 2.0 * words.subsequence(&former.words, &current.words) / both;
+            let is_equal = former.words == current.words;
+            let similarity = if is_equal {
+                1.0
+            } else {
+                steps += former.words.len() as u64 * current.words.len() as u64;
+                2.0 * words.subsequence(&former.words, &current.words) / both
+            };
+            if steps > MOST_STEPS {
+                return None;
+            }
             let is_other = !relation.same_name && has_other_subject(former, current, places, words);
             let bound = if is_other { bounds::SOURCE } else { bound };
-            let equal = if former.words == current.words { EQUAL_BONUS } else { 0.0 };
+            let equal = if is_equal { EQUAL_BONUS } else { 0.0 };
             let score = similarity + relation.bonus() + equal;
             pairs.push(Pair { gone: number, new: *other, similarity, score, enough: similarity >= bound });
         }
     }
-    pairs
+    Some(pairs)
 }
 
 /// Whether two tests with different names are about different things: a word of the former
