@@ -69,7 +69,7 @@ mod recording {
     use flakewise_report::count;
     use flakewise_triage::{commit_of, is_ancestor, main_branch};
 
-    use super::*;
+    use super::{Compared, Path, Rename, Renames, compare};
     use crate::context::variable;
     use crate::own_folder::{keep_out_of_git, own_path};
     use crate::printer::Printer;
