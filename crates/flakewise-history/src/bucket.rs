@@ -54,8 +54,8 @@ pub(crate) fn register(scheme: &str) -> bool {
     true
 }
 
-/// What is missing to use a bucket, if that can be told without asking it.
-pub(crate) fn missing(scheme: &str, variable: impl Fn(&str) -> bool) -> Option<String> {
+/// What is missing to use a bucket, if that is known without a request.
+fn missing(scheme: &str, variable: impl Fn(&str) -> bool) -> Option<String> {
     let is_s3 = matches!(scheme, "s3" | "s3a");
     (is_s3 && !S3_CREDENTIALS.into_iter().any(variable)).then(|| {
         "there are no credentials in the environment: set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, \
@@ -68,6 +68,11 @@ struct Buckets;
 
 impl ObjectStoreFactory for Buckets {
     fn parse_url_opts(&self, url: &Url, _: &StorageConfig) -> DeltaResult<(ObjectStoreRef, Path)> {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        // Store trouble like any other: a build of a fork has no secrets, and must not fail for it.
+        if let Some(reason) = missing(url.scheme(), is_set) {
+            return Err(Error::Unauthenticated { path: url.path().to_owned(), source: reason.into() }.into());
+        }
         let (scheme, path) = ObjectStoreScheme::parse(url).map_err(Error::from)?;
         let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
         let url = url.as_str();
@@ -99,11 +104,11 @@ impl LogStoreFactory for Buckets {
 /// What a store guarantees to several writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
-    /// Of several writers of one file, one wins and the others are told.
+    /// Of several writers that create one file, one succeeds and the others get an error.
     OneWins,
-    /// A file that exists is overwritten without a word.
+    /// A file that exists is overwritten without an error.
     Overwrites,
-    /// Up to so many writers of one file were told that they won.
+    /// This number of writers created the same file without an error.
     SeveralWin(usize),
 }
 
@@ -113,8 +118,8 @@ const RACES: usize = 20;
 const RACERS: usize = 8;
 
 impl History {
-    /// Writes, reads and deletes small files in the store to find out what it guarantees. Histories
-    /// in it are not touched.
+    /// Writes and deletes small files in the store to find out what it guarantees. Histories in it
+    /// are not touched.
     pub fn probe(&self) -> Result<Guarantee, HistoryError> {
         self.block_on("probe", async {
             let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {

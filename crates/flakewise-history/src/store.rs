@@ -47,10 +47,6 @@ impl StoreUrl {
                 if !bucket::register(scheme) {
                     return Err(invalid("supported stores are a path, file://, s3://, gs:// and az://"));
                 }
-                let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-                if let Some(reason) = bucket::missing(scheme, is_set) {
-                    return Err(invalid(&reason));
-                }
                 let mut url = Url::parse(text).map_err(|error| invalid(&error.to_string()))?;
                 let shown = without_credentials(text);
                 if !url.path().ends_with('/') {

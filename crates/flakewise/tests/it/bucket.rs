@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use flakewise_testkit::{Output, TestContext};
 use serde_json::Value;
 
-use crate::context;
+use crate::{context, python};
 
 /// Starts a server on a free port, makes a bucket, and prints the port.
 const SERVER: &str = "
@@ -97,6 +97,14 @@ fn write_report(context: &TestContext, number: usize, failed: bool) -> String {
     name
 }
 
+fn without_credentials(context: &TestContext) -> Command {
+    let mut command = context.command();
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
 #[test]
 fn a_bucket_records_everything_once() {
     let (server, context) = (Server::start(), context());
@@ -144,10 +152,20 @@ fn doctor_finds_out_what_a_bucket_guarantees() {
 #[test]
 fn a_bucket_without_credentials_or_server_is_explained() {
     let context = context();
-    let mut command = context.command();
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
-        command.env_remove(name);
-    }
+    let mut command = without_credentials(&context);
     let output = context.finish(command.args(["report", "--store", "s3://acme/history"]));
+    assert!(output.stderr.contains("there are no credentials in the environment"), "{}", output.stderr);
+}
+
+/// A pull request from a fork has no secrets.
+#[test]
+fn a_run_without_credentials_goes_to_the_spool() {
+    let context = context();
+    context.write("test_a.py", "def test_a():\n    pass\n");
+    let mut command = without_credentials(&context);
+    command.args(["run", "--store", "s3://acme/history", "--", &python(), "-m", "pytest", "-q"]);
+    let output = context.finish(&mut command);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    assert!(output.stderr.contains("this run is kept in the spool"), "{}", output.stderr);
     assert!(output.stderr.contains("there are no credentials in the environment"), "{}", output.stderr);
 }
