@@ -56,12 +56,10 @@ impl Aliases {
 
     /// The ids the test had before.
     fn former(&self, test: &str) -> BTreeSet<String> {
-        let mut former: BTreeSet<String> = self.renames.formers(test).into_iter().collect();
-        let untold = former.iter().map(String::as_str).chain([test]);
-        let untold: Vec<&String> = untold.filter_map(|name| self.former.get(name)).flatten().collect();
-        let untold: Vec<String> = untold.into_iter().cloned().collect();
-        former.extend(untold);
-        former
+        let renamed = self.renames.formers(test);
+        let names = renamed.iter().map(String::as_str).chain([test]);
+        let without_path = names.filter_map(|name| self.former.get(name)).flatten();
+        without_path.chain(&renamed).cloned().collect()
     }
 
     /// These tests, by every id they are known by, sorted.

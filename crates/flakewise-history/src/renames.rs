@@ -7,7 +7,7 @@
 use std::sync::{Arc, PoisonError};
 
 use deltalake::arrow::array::{
-    AsArray as _, Date32Array, Float64Array, RecordBatch, StringDictionaryBuilder,
+    Array as _, AsArray as _, Date32Array, Float64Array, RecordBatch, StringDictionaryBuilder,
 };
 use deltalake::arrow::datatypes::{DataType, Float64Type, Int32Type};
 use deltalake::parquet::errors::ParquetError;
@@ -29,17 +29,20 @@ impl History {
         self.block_on("renames", self.decisions())
     }
 
-    /// Records decisions, and returns how many are new. What was decided about
-    /// two ids before is not found again: somebody may have undone it.
+    /// Records decisions, and returns how many are new. What is in force is not
+    /// found again, and neither is what was undone.
     pub fn decide_renames(&self, decisions: &[RenameDecision]) -> Result<usize, HistoryError> {
         self.block_on("decide renames", async {
             let known = self.decisions().await?;
+            let renames = Renames::new(&known);
             let is_known = |decision: &RenameDecision| {
+                let Rename { former, current, .. } = &decision.rename;
+                let is_same = |other: &&RenameDecision| {
+                    other.rename.former == *former && other.rename.current == *current
+                };
+                let last = known.iter().rev().find(is_same).map(|other| other.action);
                 decision.action == RenameAction::Found
-                    && known.iter().any(|known| {
-                        known.rename.former == decision.rename.former
-                            && known.rename.current == decision.rename.current
-                    })
+                    && (last == Some(RenameAction::Undone) || renames.next(former).as_ref() == Some(current))
             };
             let fresh: Vec<(String, &RenameDecision)> = decisions
                 .iter()
@@ -85,10 +88,7 @@ impl History {
     /// The renames that hold.
     pub(crate) async fn current_renames(&self) -> Result<Renames, HistoryError> {
         let mut renames = Renames::new(&self.decisions().await?);
-        let assumed = self.assumed_renames.lock().unwrap_or_else(PoisonError::into_inner);
-        for rename in assumed.iter() {
-            renames.add(&rename.former, &rename.current);
-        }
+        renames.add_all(&self.assumed_renames.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(renames)
     }
 
@@ -110,7 +110,7 @@ impl History {
                 // An action that a later version invented is not ours to judge.
                 let is_named = |action: &RenameAction| Some(action.as_str()) == actions[row].as_deref();
                 let Some(action) = RenameAction::ALL.into_iter().find(is_named) else { continue };
-                let similarity = similarity.iter().nth(row).flatten();
+                let similarity = similarity.is_valid(row).then(|| similarity.value(row));
                 decisions.push(RenameDecision {
                     rename: Rename { former, current, similarity },
                     action,

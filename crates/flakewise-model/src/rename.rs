@@ -110,12 +110,10 @@ impl Renames {
         self.previous.entry(current.to_string()).or_default().insert(former.to_string());
     }
 
-    /// Adds what others say, which is later.
-    pub fn extend(&mut self, later: &Self) {
-        for (former, current) in &later.next {
-            if let (Ok(former), Ok(current)) = (former.parse(), current.parse()) {
-                self.add(&former, &current);
-            }
+    /// Adds several.
+    pub fn add_all(&mut self, renames: &[Rename]) {
+        for rename in renames {
+            self.add(&rename.former, &rename.current);
         }
     }
 

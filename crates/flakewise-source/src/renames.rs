@@ -48,7 +48,7 @@ const LIKE_NAME: f64 = 0.7;
 /// A test with fewer words is not recognised under another name: too many tests
 /// look like `assert parse("") == None`.
 const FEWEST_WORDS: usize = 6;
-/// Only so many words of a test are compared.
+/// The words of a test beyond these are not compared.
 const MOST_WORDS: usize = 1500;
 /// With more pairs than this, only tests of the same name are compared.
 const MOST_PAIRS: usize = 4_000_000;
@@ -277,6 +277,7 @@ impl<'a> Words<'a> {
 }
 
 /// Two tests that may be the same.
+#[derive(Clone, Copy)]
 struct Pair {
     gone: usize,
     new: usize,
@@ -441,12 +442,10 @@ fn choose(mut pairs: Vec<Pair>) -> Vec<Pair> {
         if is_clear {
             gone.insert(pair.gone);
             new.insert(pair.new);
-            chosen.push(number);
+            chosen.push(*pair);
         }
     }
-    let chosen: HashSet<usize> = chosen.into_iter().collect();
-    let numbered = pairs.into_iter().enumerate();
-    numbered.filter(|(number, _)| chosen.contains(number)).map(|(_, pair)| pair).collect()
+    chosen
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use flakewise_model::ChangeSummary;
 use crate::ChangeError;
 use crate::git::{Git, path_line};
 pub use keys::{ChangedKey, KeyChanges, KeyEffect};
-pub use sides::{Sides, commit_of, is_ancestor};
+pub use sides::Sides;
 pub use target::main_branch;
 use target::{Base, Named, Work};
 

@@ -90,13 +90,20 @@ impl Git {
         Ok((output.status.success() && !line.is_empty()).then_some(line))
     }
 
-    /// The commit a revision names.
-    pub(crate) fn commit(&self, revision: &str) -> Result<Option<String>, ChangeError> {
+    /// The commit a revision names; none if there is no such commit here.
+    pub fn commit(&self, revision: &str) -> Result<Option<String>, ChangeError> {
         // No revision begins with a dash, but an option does.
         if revision.is_empty() || revision.starts_with('-') {
             return Ok(None);
         }
         self.line(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
+    }
+
+    /// Whether a commit is an ancestor of another. A commit that a shallow clone does not have is
+    /// nobody's ancestor.
+    pub fn is_ancestor(&self, commit: &str, of: &str) -> Result<bool, ChangeError> {
+        let (Some(commit), Some(of)) = (self.commit(commit)?, self.commit(of)?) else { return Ok(false) };
+        Ok(self.output(&["merge-base", "--is-ancestor", &commit, &of])?.status.success())
     }
 
     /// What a command prints that reads `input`; none if it fails, takes too

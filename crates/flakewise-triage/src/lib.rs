@@ -28,8 +28,7 @@ mod watch;
 
 pub use base::{BaseTree, same_failure};
 pub use change::{
-    Change, ChangeKind, ChangedFile, ChangedKey, KeyChanges, KeyEffect, LineRange, Shape, Sides, commit_of,
-    is_ancestor, main_branch,
+    Change, ChangeKind, ChangedFile, ChangedKey, KeyChanges, KeyEffect, LineRange, Shape, Sides, main_branch,
 };
 pub use churn::{Churn, WINDOW};
 pub use depends::{Dependencies, Meeting, intersect};

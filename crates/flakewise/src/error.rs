@@ -253,6 +253,9 @@ impl ExpectedError {
             Self::NoRepository { option: "check" } => {
                 Some("use `flakewise run` where there is no repository to compare with".to_owned())
             }
+            Self::NoRepository { option: "renames find" } => {
+                Some("run the command inside the repository".to_owned())
+            }
             Self::NoRepository { option } => {
                 Some(format!("run the command inside the repository, or remove `{option}`"))
             }

@@ -81,6 +81,14 @@ impl Surroundings {
     }
 }
 
+/// The id that somebody wrote in full, with its scheme, unlike the name that pytest has for it.
+pub(crate) fn whole_id(name: &str) -> Option<TestId> {
+    let (scheme, rest) = name.split_once(':')?;
+    let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    let is_whole = !scheme.is_empty() && scheme.bytes().all(is_scheme) && !rest.starts_with(':');
+    if is_whole { name.parse().ok() } else { None }
+}
+
 fn is_pytest(test: &TestId) -> bool {
     test.scheme() == PYTEST
 }

@@ -11,6 +11,7 @@ use flakewise_triage::Triaged;
 
 use crate::args::{OwnersArguments, QuarantineFileArguments};
 use crate::error::ExpectedError;
+use crate::identity::whole_id;
 use crate::own_folder::own_path;
 use crate::repository::read_file;
 
@@ -196,12 +197,7 @@ impl Owners {
 /// The test that somebody named: by its id, or as pytest names it from here or from the
 /// root of the repository.
 pub(crate) fn named(name: &str) -> Result<TestId, ExpectedError> {
-    if let Some((scheme, rest)) = name.split_once(':')
-        && !scheme.is_empty()
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        && !rest.starts_with(':')
-        && let Ok(test) = name.parse()
-    {
+    if let Some(test) = whole_id(name) {
         return Ok(test);
     }
     let test = pytest_id(name);

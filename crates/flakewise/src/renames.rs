@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use flakewise_model::{Rename, Renames, TestId};
+use flakewise_model::{Rename, TestId};
 use flakewise_source::{Language, SourceFile, find_renames, may_hold_tests, read_source};
 use flakewise_triage::{Change, ChangeError, Sides};
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 /// What a comparison found.
 pub(crate) struct Compared {
     pub(crate) renames: Vec<Rename>,
-    /// The tests that came.
+    /// The tests that are new.
     #[cfg_attr(not(feature = "history"), expect(dead_code, reason = "only a history asks"))]
     pub(crate) appeared: HashSet<TestId>,
 }
@@ -29,18 +29,15 @@ pub(crate) fn compare(root: &Path, from: &str, to: Option<&str>) -> Result<Compa
     Ok(Compared { renames: find_renames(&before, &after, &sides.moved), appeared })
 }
 
-/// The tests that a change renames.
-pub(crate) fn in_change(change: &Change) -> Renames {
-    let mut renames = Renames::default();
+/// The tests that a change renames; none if that cannot be determined.
+pub(crate) fn in_change(change: &Change) -> Vec<Rename> {
     match compare(&change.root, &change.base, None) {
-        Ok(compared) => {
-            for rename in compared.renames {
-                renames.add(&rename.former, &rename.current);
-            }
+        Ok(compared) => compared.renames,
+        Err(error) => {
+            tracing::info!(%error, "tests are not compared");
+            Vec::new()
         }
-        Err(error) => tracing::info!(%error, "tests are not compared"),
     }
-    renames
 }
 
 /// Whether a file may hold tests whose ids follow from the file alone. Rust and Go name tests
@@ -65,11 +62,11 @@ pub(crate) use recording::record;
 #[cfg(feature = "history")]
 mod recording {
     use flakewise_history::{History, HistoryError};
-    use flakewise_model::{RenameAction, RenameDecision, Run};
+    use flakewise_model::{RenameAction, RenameDecision, Renames, Run};
     use flakewise_report::count;
-    use flakewise_triage::{commit_of, is_ancestor, main_branch};
+    use flakewise_triage::{Git, main_branch};
 
-    use super::{Compared, Path, Rename, Renames, compare};
+    use super::{Compared, Path, Rename, compare};
     use crate::context::variable;
     use crate::own_folder::{keep_out_of_git, own_path};
     use crate::printer::Printer;
@@ -79,7 +76,7 @@ mod recording {
 
     /// Records the tests that were renamed since the last commit of the main branch that there
     /// are runs of, if this run is of a later one. What a branch renames is not recorded: it may
-    /// never be merged. `base` is the main branch by the user's word.
+    /// never be merged. `base` is the main branch that the user named.
     ///
     /// Nothing that fails here fails a run.
     pub(crate) fn record(history: &History, run: &Run, root: &Path, base: Option<&str>, printer: &Printer) {
@@ -101,17 +98,29 @@ mod recording {
         base: Option<&str>,
     ) -> Result<usize, Box<dyn std::error::Error>> {
         let (Some(commit), Some(branch), false) = (&run.commit, &run.branch, run.dirty) else { return Ok(0) };
-        if main_branch(root, base, variable)?.as_ref() != Some(branch) {
-            return Ok(0);
-        }
+        // First, as it costs least and is the common case of who runs tests again and again.
         let stamp = format!("{} {} {commit}\n", history.store(), history.project());
         let compared = own_path(COMPARED);
         if std::fs::read_to_string(&compared).is_ok_and(|text| text == stamp) {
             return Ok(0);
         }
+        if main_branch(root, base, variable)?.as_ref() != Some(branch) {
+            return Ok(0);
+        }
         // A report may be of another commit than the one that is checked out.
-        let Some(commit) = commit_of(root, commit)? else { return Ok(0) };
-        let renamed = since_last(history, root, branch, &commit)?;
+        let git = Git::at(root);
+        let Some(commit) = git.commit(commit)? else { return Ok(0) };
+        let mut previous = None;
+        for known in history.commits(branch)? {
+            if known != commit && git.is_ancestor(&known, &commit)? {
+                previous = Some(known);
+                break;
+            }
+        }
+        let renamed = match previous {
+            Some(previous) => store(history, compare(root, &previous, Some(&commit))?, &commit)?,
+            None => 0,
+        };
         // Who cannot write it compares again the next time.
         let _ = std::fs::create_dir_all(own_path("cache"));
         let _ = std::fs::write(&compared, stamp);
@@ -119,28 +128,11 @@ mod recording {
         Ok(renamed)
     }
 
-    fn since_last(
-        history: &History,
-        root: &Path,
-        branch: &str,
-        commit: &str,
-    ) -> Result<usize, Box<dyn std::error::Error>> {
-        let mut previous = None;
-        for known in history.commits(branch)? {
-            if known != commit && is_ancestor(root, &known, commit)? {
-                previous = Some(known);
-                break;
-            }
-        }
-        let Some(previous) = previous else { return Ok(0) };
-        let compared = compare(root, &previous, Some(commit))?;
+    /// Stores what a comparison found, and returns how many tests were renamed.
+    fn store(history: &History, compared: Compared, commit: &str) -> Result<usize, HistoryError> {
         if compared.appeared.is_empty() {
             return Ok(0);
         }
-        Ok(store(history, compared, commit)?)
-    }
-
-    fn store(history: &History, compared: Compared, commit: &str) -> Result<usize, HistoryError> {
         let decided = chrono::Utc::now();
         let decision = |rename: Rename, action| RenameDecision {
             rename,
@@ -157,9 +149,8 @@ mod recording {
             (!is_current).then(|| decision(rename, RenameAction::Undone))
         });
         let mut decisions: Vec<RenameDecision> = taken.collect();
-        history.decide_renames(&decisions)?;
-        decisions.clear();
+        let taken = decisions.len();
         decisions.extend(compared.renames.into_iter().map(|rename| decision(rename, RenameAction::Found)));
-        history.decide_renames(&decisions)
+        Ok(history.decide_renames(&decisions)?.saturating_sub(taken))
     }
 }

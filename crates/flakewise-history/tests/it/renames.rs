@@ -101,6 +101,21 @@ fn what_was_undone_is_not_found_again_but_can_be_added() {
 }
 
 #[test]
+fn a_test_may_be_renamed_there_and_back_and_there_again() {
+    let (_folder, history) = renamed();
+    for (number, (former, current)) in
+        (0..).zip([("test_old", "test_new"), ("test_new", "test_old"), ("test_old", "test_new")])
+    {
+        let found = RenameDecision {
+            commit: Some(format!("c{number}")),
+            ..decision(RenameAction::Found, former, current, number)
+        };
+        assert_eq!(history.decide_renames(&[found]).expect("written"), 1);
+        assert_eq!(flaky(&history), [(test_id(current), 2, 4)]);
+    }
+}
+
+#[test]
 fn decisions_survive_maintenance_and_are_rows_for_sql() {
     let (_folder, history) = renamed();
     assert_eq!(count(&history, "SELECT count(*) FROM renames"), 0, "no rename, no table");

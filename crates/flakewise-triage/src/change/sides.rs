@@ -68,19 +68,6 @@ impl Sides {
     }
 }
 
-/// The commit that a name stands for; none if there is no such commit here.
-pub fn commit_of(root: &Path, revision: &str) -> Result<Option<String>, ChangeError> {
-    Git::at(root).commit(revision)
-}
-
-/// Whether a commit is in the past of another.
-pub fn is_ancestor(root: &Path, commit: &str, of: &str) -> Result<bool, ChangeError> {
-    let git = Git::at(root);
-    // What a shallow clone does not have is nobody's ancestor.
-    let (Some(commit), Some(of)) = (git.commit(commit)?, git.commit(of)?) else { return Ok(false) };
-    Ok(git.output(&["merge-base", "--is-ancestor", &commit, &of])?.status.success())
-}
-
 /// A file of the work tree, but for links and what is too long.
 fn read(root: &Path, path: &str) -> Option<Vec<u8>> {
     let path = root.join(path);

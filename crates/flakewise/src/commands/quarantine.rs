@@ -159,8 +159,11 @@ fn check(arguments: &QuarantineCheckArguments, printer: &Printer) -> Result<Exit
         return Ok(ExitCode::Success);
     };
     file.follow(|| {
-        let change = Change::discover(Path::new("."), None, None, variable).ok().flatten();
-        change.map(|change| in_change(&change)).unwrap_or_default()
+        let mut renames = Renames::default();
+        if let Ok(Some(change)) = Change::discover(Path::new("."), None, None, variable) {
+            renames.add_all(&in_change(&change));
+        }
+        renames
     });
     let entries = &file.in_force.quarantine.entries;
     let mut problems: Vec<String> =

@@ -5,7 +5,7 @@ use std::path::Path;
 use flakewise_model::{Rename, RenameAction, RenameDecision, Renames, TestId};
 use flakewise_report::{found_renames_json, found_renames_text, renames_json, renames_text};
 use flakewise_runner::{pytest_id, repository_root};
-use flakewise_triage::commit_of;
+use flakewise_triage::Git;
 
 use crate::args::{
     RenamesAddArguments, RenamesArguments, RenamesCommand, RenamesFindArguments, RenamesListArguments,
@@ -13,6 +13,7 @@ use crate::args::{
 };
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
+use crate::identity::whole_id;
 use crate::own_folder::keep_out_of_git;
 use crate::printer::Printer;
 use crate::renames::compare;
@@ -39,7 +40,9 @@ fn find(arguments: &RenamesFindArguments, printer: &Printer) -> Result<ExitCode,
     let no_repository = ExpectedError::NoRepository { option: "renames find" };
     let root = repository_root(Path::new(".")).ok_or(no_repository)?;
     let commit = |revision: &str| {
-        commit_of(&root, revision)?.ok_or_else(|| ExpectedError::NoSuchCommit { name: revision.to_owned() })
+        Git::at(&root)
+            .commit(revision)?
+            .ok_or_else(|| ExpectedError::NoSuchCommit { name: revision.to_owned() })
     };
     let (from, to) = (commit(&arguments.from)?, commit(&arguments.to)?);
     let spinner = printer.spinner("comparing tests");
@@ -58,7 +61,7 @@ fn find(arguments: &RenamesFindArguments, printer: &Printer) -> Result<ExitCode,
         |rename| RenameDecision { rename, action: RenameAction::Found, commit: Some(to.clone()), decided };
     let new = record(&arguments.store, &found.renames.into_iter().map(decision).collect::<Vec<_>>())?;
     if new < all {
-        printer.hint(&format!("{} of them decided before: `flakewise renames list`", all - new));
+        printer.hint(&format!("{} of them decided before; see `flakewise renames list`", all - new));
     }
     Ok(ExitCode::Success)
 }
@@ -106,12 +109,7 @@ fn record(store: &StoreArguments, decisions: &[RenameDecision]) -> Result<usize,
 
 /// The test that somebody named, by its id or as pytest names it. It may no longer exist.
 fn id(name: &str) -> Result<TestId, ExpectedError> {
-    let is_id = name.split_once(':').is_some_and(|(scheme, rest)| {
-        !scheme.is_empty()
-            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-            && !rest.starts_with(':')
-    });
-    let id = if is_id { name.parse().ok() } else { name.contains("::").then(|| pytest_id(name)) };
-    let id: TestId = id.ok_or_else(|| ExpectedError::NotATest { name: name.to_owned() })?;
+    let id = whole_id(name).or_else(|| name.contains("::").then(|| pytest_id(name)));
+    let id = id.ok_or_else(|| ExpectedError::NotATest { name: name.to_owned() })?;
     Ok(id.without_parameters())
 }

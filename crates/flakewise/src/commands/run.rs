@@ -178,18 +178,13 @@ pub(super) fn run(
 
 /// The tests that were renamed, by the history and in this change.
 fn known_renames(sender: Option<&Sender>, change: Option<&Change>) -> Renames {
-    #[cfg_attr(not(feature = "history"), expect(unused_mut, reason = "only a history adds to it"))]
-    let mut renames = change.map(in_change).unwrap_or_default();
+    // If the history cannot be read, an entry for a former id forgives nothing.
     #[cfg(feature = "history")]
-    if let Some(sender) = sender {
-        // Without it, an entry for a former id forgives nothing.
-        let recorded = sender.history.renames().unwrap_or_default();
-        let mut recorded = Renames::new(&recorded);
-        recorded.extend(&renames);
-        renames = recorded;
-    }
+    let recorded = sender.and_then(|sender| sender.history.renames().ok()).unwrap_or_default();
     #[cfg(not(feature = "history"))]
-    let _ = sender;
+    let (_, recorded) = (sender, Vec::new());
+    let mut renames = Renames::new(&recorded);
+    renames.add_all(&change.map(in_change).unwrap_or_default());
     renames
 }
 
@@ -469,10 +464,8 @@ const PASSED_RUNS: usize = 1;
 impl FromHistory<'_> {
     /// Lets tests that this change renames have the past of their former ids.
     fn follow_renames(&mut self) {
-        let Some(change) = self.change.take() else { return };
-        match crate::renames::compare(&change.root, &change.base, None) {
-            Ok(compared) => self.history.assume_renames(&compared.renames),
-            Err(error) => tracing::info!(%error, "tests are not compared"),
+        if let Some(change) = self.change.take() {
+            self.history.assume_renames(&in_change(change));
         }
     }
 

@@ -3,7 +3,7 @@
 use flakewise_testkit::{Output, TestContext};
 use serde_json::Value;
 
-use crate::{context, git, python};
+use crate::{commit_all, context, git, python, repository};
 
 /// A test that passes when it is first run, and fails in every fifth run, also beside
 /// itself.
@@ -30,9 +30,7 @@ struct Project {
 impl Project {
     /// A branch that adds a file to a project with one test.
     fn new(name: &str, content: &str) -> Self {
-        let project = Self { context: context(), state: context() };
-        project.git(&["init", "--quiet", "--initial-branch=main"]);
-        project.context.write(".git/info/exclude", "__pycache__/\n.pytest_cache/\n");
+        let project = Self { context: repository(), state: context() };
         project.commit("tests/test_old.py", CALM);
         project.git(&["checkout", "--quiet", "-b", "work"]);
         project.commit(name, content);
@@ -45,8 +43,7 @@ impl Project {
 
     fn commit(&self, name: &str, content: &str) {
         self.context.write(name, content);
-        self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--message", "work"]);
+        commit_all(&self.context);
     }
 
     fn check(&self, options: &[&str]) -> Output {

@@ -2,14 +2,7 @@
 
 use flakewise_testkit::TestContext;
 
-use crate::{context, git, python, shown};
-
-/// A folder that is a git repository.
-fn repository() -> TestContext {
-    let context = context();
-    git(context.path(), &["init", "--quiet", "--initial-branch=main"]);
-    context
-}
+use crate::{context, git, python, repository, shown};
 
 /// What is in force for a key, as JSON.
 fn setting(context: &TestContext, key: &str, variables: &[(&str, &str)]) -> serde_json::Value {

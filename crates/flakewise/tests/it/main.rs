@@ -37,6 +37,20 @@ fn context() -> TestContext {
     TestContext::new(env!("CARGO_BIN_EXE_flakewise"))
 }
 
+/// A folder that is a git repository, which ignores what Python and pytest leave.
+fn repository() -> TestContext {
+    let context = context();
+    git(context.path(), &["init", "--quiet", "--initial-branch=main"]);
+    context.write(".git/info/exclude", "__pycache__/\n.pytest_cache/\n");
+    context
+}
+
+/// Commits everything in a repository.
+fn commit_all(context: &TestContext) {
+    git(context.path(), &["add", "--all"]);
+    git(context.path(), &["commit", "--quiet", "--message", "work"]);
+}
+
 /// Runs git in a folder, with no settings but ours, and returns what it prints.
 fn git(folder: &std::path::Path, arguments: &[&str]) -> String {
     let output = std::process::Command::new("git")

@@ -5,7 +5,7 @@ use std::process::Command;
 use flakewise_testkit::{Output, TestContext};
 use serde_json::Value;
 
-use crate::{context, git, python};
+use crate::{commit_all, context, git, python, repository};
 
 /// Tests that do what files in a folder of state say: two different failures of one test,
 /// a crash, and a test that stays green.
@@ -39,14 +39,11 @@ struct Project {
 
 impl Project {
     fn new() -> Self {
-        let project = Self { context: context(), state: context() };
-        project.git(&["init", "--quiet", "--initial-branch=main"]);
-        project.context.write(".git/info/exclude", "__pycache__/\n.pytest_cache/\n");
+        let project = Self { context: repository(), state: context() };
         project.context.write("tests/test_pay.py", TESTS);
         project.context.write("shop.py", SHOP);
         project.context.write("README", "");
-        project.git(&["add", "--all"]);
-        project.git(&["commit", "--quiet", "--message", "work"]);
+        commit_all(&project.context);
         project
     }
 

@@ -3,7 +3,7 @@
 use flakewise_testkit::{Output, TestContext};
 use serde_json::Value;
 
-use crate::{context, git, python};
+use crate::{commit_all, context, git, python, repository};
 
 /// Fails the first time it runs on a commit.
 const FLAKY: &str = "
@@ -30,11 +30,9 @@ struct Project {
 impl Project {
     /// A project whose history has a flaky test on the main branch.
     fn new() -> Self {
-        let project = Self { context: context(), state: context() };
-        project.git(&["init", "--quiet", "--initial-branch=main"]);
-        project.context.write(".git/info/exclude", "__pycache__/\n.pytest_cache/\n");
+        let project = Self { context: repository(), state: context() };
         project.context.write("tests/test_files.py", FLAKY);
-        project.commit();
+        commit_all(&project.context);
         project.run("1", &[]);
         project
     }
@@ -43,15 +41,10 @@ impl Project {
         git(self.context.path(), arguments);
     }
 
-    fn commit(&self) {
-        self.git(&["add", "--all"]);
-        self.git(&["commit", "--quiet", "--message", "work"]);
-    }
-
     fn move_tests(&self) {
         std::fs::create_dir_all(self.context.path().join("tests/unit")).expect("a folder");
         self.git(&["mv", "tests/test_files.py", "tests/unit/test_files.py"]);
-        self.commit();
+        commit_all(&self.context);
     }
 
     fn run(&self, round: &str, options: &[&str]) -> Output {
@@ -175,7 +168,7 @@ fn a_quarantine_follows_a_renamed_test() {
         "slow server",
     ]);
     assert_eq!(added.code, Some(0), "{}", added.stderr);
-    project.commit();
+    commit_all(&project.context);
     project.git(&["checkout", "--quiet", "-b", "work"]);
     project.move_tests();
     let output = project.run("2", &[]);
