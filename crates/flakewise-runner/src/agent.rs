@@ -1,12 +1,11 @@
 //! The agents, as they are embedded and handed to a runner.
 
 use std::ffi::OsString;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::{RunnerError, guard};
+use crate::{RunnerError, guard, sys};
 
 /// The pytest agent's files.
 const PYTEST: [(&str, &str); 16] = [
@@ -36,11 +35,10 @@ const SOCKET: &str = "socket";
 
 /// A folder that is this user's alone from the beginning.
 fn private_folder(parent: PathBuf) -> Result<TempDir, RunnerError> {
-    tempfile::Builder::new()
-        .prefix(&guard::folder_prefix())
-        .permissions(std::fs::Permissions::from_mode(0o700))
-        .tempdir_in(&parent)
-        .map_err(|source| RunnerError::Temporary { folder: parent, source })
+    let prefix = guard::folder_prefix();
+    let mut builder = tempfile::Builder::new();
+    sys::for_this_user_alone(builder.prefix(&prefix));
+    builder.tempdir_in(&parent).map_err(|source| RunnerError::Temporary { folder: parent, source })
 }
 
 /// A private folder with the agent and the socket in it; it goes when dropped.

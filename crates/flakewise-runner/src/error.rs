@@ -35,6 +35,9 @@ pub enum RunnerError {
         #[source]
         source: std::io::Error,
     },
+    /// Tests cannot be run on this system.
+    #[error("Flakewise cannot run tests on this system")]
+    Unsupported,
     /// There is nothing to run.
     #[error("no command given")]
     NoCommand,
@@ -96,6 +99,7 @@ impl RunnerError {
                      PYTEST_ADDOPTS, PYTHONPATH, FLAKEWISE_*`; Python started with `-E` or `-I` ignores `PYTHONPATH`"
                 }
             }),
+            Self::Unsupported => Some("run them on Linux, or pass their JUnit reports to `flakewise ingest`"),
             Self::NoTests => Some("run the command without flakewise to see its output"),
             Self::Temporary { .. } => Some("set `TMPDIR` to a directory with a few kilobytes of free space"),
             _ => None,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -16,6 +15,7 @@ use crate::RunnerError;
 use crate::execution::{Execution, Observation, Relocation, TestKey};
 use crate::jobs::JobState;
 use crate::suite::{Director, NothingAgain, Suite};
+use crate::sys;
 use crate::trail;
 use crate::watch::Watch;
 
@@ -324,7 +324,8 @@ impl Suite {
         let (reader, writer) = std::io::pipe()
             .map_err(|source| RunnerError::Start { program: hello.executable.clone(), source })?;
         let failed = |source| RunnerError::Start { program: hello.executable.clone(), source };
-        let child = Command::new(&hello.executable)
+        let mut command = Command::new(&hello.executable);
+        command
             .args(with_data_file(&hello.argv, &data_file).iter().skip(1).map(|word| moved(word, elsewhere)))
             .current_dir(folder)
             .env_clear()
@@ -333,10 +334,8 @@ impl Suite {
             .env("PYTHONHASHSEED", hash_seed.to_string())
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(failed)?)
-            .stderr(writer)
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
+            .stderr(writer);
+        let child = sys::own_group(&mut command).spawn().map_err(failed)?;
         let printed = Arc::new(Mutex::new(Vec::new()));
         keep_tail(reader, &printed);
         state.pid = Some(child.id());

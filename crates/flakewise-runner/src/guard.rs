@@ -6,7 +6,6 @@
 //! removes the worker's folder. Should the guard be killed, the kernel tells
 //! the worker, which stops at once.
 
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, LazyLock};
 
@@ -25,22 +24,19 @@ pub fn guard() -> Option<ExitCode> {
     }
     if guard_process().is_some() {
         // It must not end us before there is somebody to clear up.
-        let _ = signal_hook::flag::register(libc::SIGTERM, Arc::default());
-        sys::tell_when_parent_ends(libc::SIGTERM);
+        let _ = signal_hook::flag::register(sys::SIGTERM, Arc::default());
+        sys::signal_when_parent_ends(sys::SIGTERM);
         return None;
     }
     let program = std::env::current_exe().ok()?;
     sys::adopt_orphans();
     // From here on a signal waits for the worker, instead of ending us.
-    let forwarded = signals::STOPPING.map(|signal| (signal, signals::listen(signal)));
+    let forwarded = signals::STOPPING.map(|signal| (signal, sys::signal_pipe(signal)));
     let tag = new_tag();
-    let mut worker = Command::new(program)
-        .arg0(format!("{WORKER}{tag}"))
-        .args(std::env::args_os().skip(1))
-        // What a terminal sends to all of a group comes to us, and once to it.
-        .process_group(0)
-        .spawn()
-        .ok()?;
+    let mut worker = Command::new(program);
+    sys::named(&mut worker, &format!("{WORKER}{tag}")).args(std::env::args_os().skip(1));
+    // What a terminal sends to all of a group comes to us, and once to it.
+    let mut worker = sys::own_group(&mut worker).spawn().ok()?;
     let pid = worker.id();
     for (signal, pipe) in forwarded {
         if let Ok((_, pipe)) = pipe {
@@ -56,7 +52,7 @@ pub fn guard() -> Option<ExitCode> {
         processes::sweep_all();
         remove_folders(&prefix_of(&tag));
     }
-    if let Some(signal) = status.signal() {
+    if let Some(signal) = sys::signal_of(status) {
         return Some(ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)));
     }
     Some(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)))
@@ -83,7 +79,7 @@ fn guard_process() -> Option<u32> {
 
 /// Whether this worker's guard has been killed.
 pub(crate) fn is_abandoned() -> bool {
-    guard_process().is_some_and(|guard| guard != std::os::unix::process::parent_id())
+    guard_process().is_some_and(|guard| guard != sys::parent_process())
 }
 
 /// How the private folders of this process are named, so that its guard knows

@@ -5,7 +5,6 @@
 //! talks without end is made to wait and not our memory to grow.
 
 use std::collections::HashMap;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +15,7 @@ use std::time::{Duration, Instant};
 use flakewise_protocol::{FrameError, FrameReader, Hello, Role, ToAgent, ToHost, VERSION, write_message};
 
 use crate::agent::AgentFolder;
-use crate::sys::{self, Waited};
+use crate::sys::{self, UnixListener, UnixStream, Waited};
 use crate::{RunnerError, guard, signals};
 
 /// Messages that may wait. Each is at most a mebibyte.
@@ -154,7 +153,7 @@ impl Hub {
 
     /// Turns a signal into an event.
     fn forward(&self, signal: i32) -> std::io::Result<()> {
-        let (_, pipe) = signals::listen(signal)?;
+        let (_, pipe) = sys::signal_pipe(signal)?;
         let sender = self.sender.clone();
         signals::follow(pipe, move || {
             let at_once = guard::is_abandoned();

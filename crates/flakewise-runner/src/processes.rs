@@ -17,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Ends a process and everything below it.
 pub(crate) fn kill_tree(pid: u32) {
     let mut below = descendants(pid);
-    sys::signal_group(pid, libc::SIGKILL);
-    sys::signal_process(pid, libc::SIGKILL);
+    sys::signal_group(pid, sys::SIGKILL);
+    sys::signal_process(pid, sys::SIGKILL);
     // Whoever was made meanwhile is seen the second time.
     below.extend(descendants(pid));
     for process in below {
-        sys::signal_process(process, libc::SIGKILL);
+        sys::signal_process(process, sys::SIGKILL);
     }
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn sweep(spared: &HashSet<u32>) {
         }
         // Stopped first: nobody can make new ones while others are ended.
         for process in &doomed {
-            sys::signal_process(*process, libc::SIGSTOP);
+            sys::signal_process(*process, sys::SIGSTOP);
         }
         for process in &doomed {
-            sys::signal_process(*process, libc::SIGKILL);
+            sys::signal_process(*process, sys::SIGKILL);
         }
         for process in &doomed {
             // Only our own children can be collected; the others become ours

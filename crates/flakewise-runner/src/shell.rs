@@ -1,7 +1,6 @@
 //! Lines that people could type, tried out.
 
 use std::ffi::OsString;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,22 +56,21 @@ pub fn run_line(line: &str, variables: &[(&str, OsString)], limit: Duration) -> 
 }
 
 fn watched(line: &str, variables: &[(&str, OsString)], limit: Duration, stop: &AtomicBool) -> LineEnd {
-    let started = Command::new("sh")
+    let mut shell = Command::new("sh");
+    shell
         .args(["-c", line])
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn();
-    let Ok(child) = started else { return LineEnd::NotStarted };
+        .stderr(Stdio::null());
+    let Ok(child) = sys::own_group(&mut shell).spawn() else { return LineEnd::NotStarted };
     let pid = child.id();
     let (sender, ended) = channel();
     std::thread::spawn(move || {
         let status = match sys::wait(pid) {
             Waited::Ended { status, .. } => status,
             // Somebody else took note of it.
-            Waited::Alive | Waited::Nobody => ExitStatus::from_raw(libc::SIGKILL),
+            Waited::Alive | Waited::Nobody => sys::status(sys::SIGKILL),
         };
         let _ = sender.send(status);
     });

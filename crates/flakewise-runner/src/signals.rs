@@ -1,21 +1,14 @@
 //! Signals that stop us, as bytes in a pipe: handlers may do next to nothing.
 
 use std::io::Read as _;
-use std::os::unix::net::UnixStream;
 
 use signal_hook::SigId;
-use signal_hook::low_level::{pipe, unregister};
+use signal_hook::low_level::unregister;
+
+use crate::sys::{self, UnixStream};
 
 /// The signals that stop us.
-pub(crate) const STOPPING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
-
-/// From here on the signal no longer ends this process: it is a byte in the
-/// pipe.
-pub(crate) fn listen(signal: i32) -> std::io::Result<(SigId, UnixStream)> {
-    let (reader, writer) = UnixStream::pair()?;
-    let id = pipe::register(signal, writer)?;
-    Ok((id, reader))
-}
+pub(crate) const STOPPING: [i32; 3] = [sys::SIGINT, sys::SIGTERM, sys::SIGHUP];
 
 /// Calls `action` for every byte, in a thread of its own, until it returns
 /// false or the pipe is closed.
@@ -40,7 +33,7 @@ impl SignalListener {
     pub fn new(action: impl Fn(i32) + Clone + Send + 'static) -> Self {
         let mut ids = Vec::new();
         for signal in STOPPING {
-            if let Ok((id, pipe)) = listen(signal) {
+            if let Ok((id, pipe)) = sys::signal_pipe(signal) {
                 let action = action.clone();
                 follow(pipe, move || {
                     action(signal);
@@ -70,7 +63,7 @@ mod tests {
     use super::*;
 
     /// No test of this crate may send any of the others to its own process.
-    const HARMLESS: i32 = libc::SIGHUP;
+    const HARMLESS: i32 = sys::SIGHUP;
 
     #[test]
     fn a_listener_hears_every_signal_until_it_is_dropped() {

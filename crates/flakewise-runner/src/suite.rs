@@ -1,7 +1,6 @@
 //! A suite under way, and what is left of it to run tests again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -121,13 +120,16 @@ pub struct Suite {
 impl Suite {
     /// Starts the user's command with our agent in its environment.
     pub fn start(command: &RunnerCommand, options: SuiteOptions) -> Result<Self, RunnerError> {
+        if !sys::SUPPORTED {
+            return Err(RunnerError::Unsupported);
+        }
         sys::adopt_orphans();
         sys::ignore_terminal_stops();
         let folder = AgentFolder::create()?;
         let hub = Hub::open(&folder)?;
         // From here on, signals are heard.
         if guard::is_abandoned() {
-            return Err(RunnerError::Interrupted { signal: libc::SIGTERM });
+            return Err(RunnerError::Interrupted { signal: sys::SIGTERM });
         }
         let old = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let given = std::env::var("PYTHONHASHSEED").ok().and_then(|seed| seed.parse().ok());
@@ -139,12 +141,9 @@ impl Suite {
             let more = if options.collect_only { " --collect-only -q" } else { "" };
             process.envs(folder.variables("main", 0, more, old));
         }
-        process
-            .args(&command.arguments)
-            .env("PYTHONHASHSEED", hash_seed.to_string())
-            .stdin(Stdio::null())
-            // A test that kills its group must not kill us.
-            .process_group(0);
+        process.args(&command.arguments).env("PYTHONHASHSEED", hash_seed.to_string()).stdin(Stdio::null());
+        // A test that kills its group must not kill us.
+        sys::own_group(&mut process);
         if options.output_to_stderr {
             process.stdout(std::io::stderr());
         }
@@ -476,7 +475,7 @@ impl Suite {
             match effect {
                 Effect::Tell { connection, message } => self.hub.tell(connection, &message),
                 Effect::Close { connection } => self.hub.close(connection),
-                Effect::Abort { pid } => sys::signal_process(pid, libc::SIGABRT),
+                Effect::Abort { pid } => sys::signal_process(pid, sys::SIGABRT),
                 Effect::Kill { pid } => processes::kill_tree(pid),
                 Effect::Signal { group, signal } => sys::signal_group(group, signal),
             }

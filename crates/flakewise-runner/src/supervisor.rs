@@ -5,7 +5,6 @@
 //! decision is tested with an agent that is only a list of messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use crate::hub::{Event, MOST_CONNECTIONS};
 use crate::jobs::{JobEnd, JobState};
 use crate::state::Seen;
 use crate::suite::Director;
+use crate::sys;
 
 /// How long a process may take from its time limit to its death, while it
 /// prints where it hangs.
@@ -956,7 +956,7 @@ impl Supervisor {
         let (outcome, message) = if timed_out {
             (Outcome::TimedOut, format!("timed out after {:?}", self.test_timeout))
         } else {
-            let how = match status.and_then(|status| status.signal()) {
+            let how = match status.and_then(sys::signal_of) {
                 Some(signal) => format!("was killed by {}", signal_name(signal)),
                 None => match status.and_then(|status| status.code()) {
                     Some(code) => format!("ended with exit code {code}"),
@@ -998,7 +998,7 @@ impl Supervisor {
         if self.stop.is_some() || self.command_status.is_some() || at_once {
             return Err(RunnerError::Interrupted { signal });
         }
-        let passed_on = if signal == libc::SIGINT { signal } else { libc::SIGTERM };
+        let passed_on = if signal == sys::SIGINT { signal } else { sys::SIGTERM };
         self.effects.push(Effect::Signal { group: self.command, signal: passed_on });
         self.stop = Some((signal, now.instant + STOP_GRACE));
         Ok(())
@@ -1045,7 +1045,7 @@ impl Supervisor {
                 }
             }
             ToHost::Exited { job, status, wall_ns, cpu_ns, error } if is_zygote => {
-                let status = status.map(ExitStatus::from_raw);
+                let status = status.map(sys::status);
                 if let Some(state) = self.jobs.get_mut(&job) {
                     let (wall, cpu) = (Duration::from_nanos(wall_ns), Duration::from_nanos(cpu_ns));
                     state.exited(status, wall, cpu, error.map(cut), now.instant);

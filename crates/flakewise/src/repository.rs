@@ -109,6 +109,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ExpectedError
     let write = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "files have no such permissions"))]
         let mut builder = tempfile::Builder::new();
         // A temporary file is its owner's alone; this one is for the team.
         #[cfg(unix)]

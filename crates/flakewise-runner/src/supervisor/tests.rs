@@ -108,7 +108,7 @@ impl Stage {
     }
 
     fn ends(&mut self, pid: u32, status: i32) {
-        let status = ExitStatus::from_raw(status);
+        let status = crate::sys::status(status);
         self.happens(Event::Ended { pid, status, cpu: Duration::ZERO }).expect("it goes on");
     }
 

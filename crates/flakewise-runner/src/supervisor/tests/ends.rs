@@ -299,7 +299,7 @@ fn after_a_signal_the_end_of_the_command_or_ten_seconds_are_the_end() {
 
     let mut stage = Stage::running(1);
     stage.happens(Event::Signal { signal: libc::SIGINT, at_once: false }).expect("it goes on");
-    let status = ExitStatus::from_raw(2 << 8);
+    let status = crate::sys::status(2 << 8);
     let ended = stage.happens(Event::Ended { pid: COMMAND, status, cpu: Duration::ZERO });
     assert!(matches!(ended, Err(RunnerError::Interrupted { signal: libc::SIGINT })));
 }

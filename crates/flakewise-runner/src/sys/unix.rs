@@ -1,12 +1,55 @@
-//! The few system calls the standard library has no safe form of.
+//! Unix, and the few system calls the standard library has no safe form of.
 #![expect(unsafe_code, reason = "each call below takes plain integers or a pointer to a local value")]
 
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::os::unix::fs::PermissionsExt as _;
+pub(crate) use std::os::unix::net::{UnixListener, UnixStream};
+pub(crate) use std::os::unix::process::parent_id as parent_process;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
+
+pub(crate) use libc::{SIGABRT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM};
+use signal_hook::SigId;
+use signal_hook::low_level::pipe;
+
+use super::Waited;
+
+/// Whether tests can be run here.
+pub(crate) const SUPPORTED: bool = true;
+
+/// From here on the signal no longer ends this process: it is a byte in the pipe.
+pub(crate) fn signal_pipe(signal: i32) -> std::io::Result<(SigId, UnixStream)> {
+    let (reader, writer) = UnixStream::pair()?;
+    let id = pipe::register(signal, writer)?;
+    Ok((id, reader))
+}
+
+/// Starts a command in a process group of its own.
+pub(crate) fn own_group(command: &mut Command) -> &mut Command {
+    command.process_group(0)
+}
+
+/// Gives a command another name in lists of processes.
+pub(crate) fn named<'a>(command: &'a mut Command, name: &str) -> &'a mut Command {
+    command.arg0(name)
+}
+
+/// Makes a temporary folder this user's alone from the beginning.
+pub(crate) fn for_this_user_alone(builder: &mut tempfile::Builder<'_, '_>) {
+    builder.permissions(std::fs::Permissions::from_mode(0o700));
+}
+
+/// The signal that ended a process, if one did.
+pub(crate) fn signal_of(status: ExitStatus) -> Option<i32> {
+    status.signal()
+}
+
+/// How a process ended, as the kernel writes it.
+pub(crate) fn status(raw: i32) -> ExitStatus {
+    ExitStatus::from_raw(raw)
+}
 
 /// The process at the other end of a connection, as the kernel numbers it for
 /// us; 0 if it has no number here, in another pid namespace. `None` where the
@@ -69,14 +112,14 @@ pub(crate) fn adopt_orphans() {}
 
 /// Asks for a signal when our parent ends.
 #[cfg(target_os = "linux")]
-pub(crate) fn tell_when_parent_ends(signal: i32) {
+pub(crate) fn signal_when_parent_ends(signal: i32) {
     // SAFETY: this `prctl` takes an integer and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) };
 }
 
 /// Elsewhere nobody can tell.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn tell_when_parent_ends(_: i32) {}
+pub(crate) fn signal_when_parent_ends(_: i32) {}
 
 /// Tests run in a background group of the terminal. Those that touch its
 /// settings must not be stopped for it; what we ignore, they inherit.
@@ -86,16 +129,6 @@ pub(crate) fn ignore_terminal_stops() {
         libc::signal(libc::SIGTTOU, libc::SIG_IGN);
         libc::signal(libc::SIGTTIN, libc::SIG_IGN);
     }
-}
-
-/// What became of a child.
-pub(crate) enum Waited {
-    /// It ended.
-    Ended { pid: u32, status: ExitStatus, cpu: Duration },
-    /// It lives.
-    Alive,
-    /// There is no such child.
-    Nobody,
 }
 
 /// Waits for a child of ours, and learns the processor time it and the
