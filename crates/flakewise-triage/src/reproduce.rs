@@ -3,7 +3,7 @@
 //! [`reproduction`] is pure. [`try_lines`] runs the lines that are expected to fail
 //! every time, once each, while the budget lasts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -142,9 +142,11 @@ pub fn try_lines(report: &mut RunReport, trials: &[Trial], budget: Duration, tel
         list.push(place);
     }
     order.append(&mut rest);
+    // There may be very many of both.
+    let trials: HashMap<&FindingId, &Trial> = trials.iter().map(|trial| (&trial.finding, trial)).collect();
     for place in order {
         let failure = &mut report.failures[place];
-        let Some(trial) = trials.iter().find(|trial| trial.finding == failure.id) else { continue };
+        let Some(trial) = trials.get(&failure.id) else { continue };
         let left = budget.saturating_sub(began.elapsed());
         let expected = trial.expected.unwrap_or(suite_time).mul_f64(MARGIN).max(trial.least);
         if expected > left {
