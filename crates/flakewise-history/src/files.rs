@@ -170,7 +170,7 @@ fn attempt_rows(
                 Arc::new(rows.iter().map(|row| Some(row.attempt.run.dirty)).collect::<BooleanArray>()),
             ),
             named("branch", of_report(&|batch, _| batch.run.branch.clone())),
-            named("worker", label(&|row| row.attempt.worker.as_deref())),
+            named("worker", Arc::new(workers(rows, selection.len()))),
             named(
                 "position",
                 Arc::new(
@@ -194,6 +194,35 @@ fn attempt_rows(
             ),
         ],
     )
+}
+
+/// Who ran each attempt. The attempts of a report mostly share the text, which is looked
+/// up once then.
+fn workers(rows: &[AttemptRow<'_>], reports: usize) -> DictionaryArray<Int32Type> {
+    let mut keys = Vec::with_capacity(rows.len());
+    let mut numbers: HashMap<&str, i32> = HashMap::new();
+    let mut latest: Vec<Option<(&Arc<str>, i32)>> = vec![None; reports];
+    for row in rows {
+        let Some(worker) = &row.attempt.worker else {
+            keys.push(None);
+            continue;
+        };
+        let report = usize::try_from(row.report).expect("an index");
+        let known = latest[report].filter(|(text, _)| Arc::ptr_eq(text, worker));
+        let number = known.map_or_else(
+            || {
+                let next = index(numbers.len());
+                *numbers.entry(worker).or_insert(next)
+            },
+            |(_, number)| number,
+        );
+        latest[report] = Some((worker, number));
+        keys.push(Some(number));
+    }
+    let mut names: Vec<(&str, i32)> = numbers.into_iter().collect();
+    names.sort_unstable_by_key(|(_, number)| *number);
+    let names = StringArray::from_iter_values(names.into_iter().map(|(name, _)| name));
+    DictionaryArray::new(Int32Array::from(keys), Arc::new(names))
 }
 
 /// The rows of `runs` for some reports, one file per day.

@@ -146,7 +146,7 @@ impl<'r> Attempts<'r> {
     /// Adds the attempt of a case that says nothing but how long it took, as
     /// nearly all do.
     #[inline]
-    pub(crate) fn add_plain(&mut self, plain: Plain, host: Option<&str>) {
+    pub(crate) fn add_plain(&mut self, plain: Plain, host: Option<&Arc<str>>) {
         let Plain { dialect, test, duration, started, position, status } = plain;
         self.counts.passed += 1;
         self.list.push(Attempt {
@@ -157,7 +157,7 @@ impl<'r> Attempts<'r> {
             outcome: status.outcome(),
             duration,
             started,
-            worker: host.filter(|_| dialect.hostname_is_a_host()).map(Into::into),
+            worker: host.filter(|_| dialect.hostname_is_a_host()).cloned(),
             position,
             failure: None,
         });
@@ -170,7 +170,7 @@ impl<'r> Attempts<'r> {
     /// after it. Surefire, nextest and Playwright agree on that, wherever in
     /// the case they put them.
     #[inline]
-    pub(crate) fn add(&mut self, case: Case, host: Option<&str>, report: &mut dyn FnMut(IssueKind)) {
+    pub(crate) fn add(&mut self, case: Case, host: Option<&Arc<str>>, report: &mut dyn FnMut(IssueKind)) {
         self.counts.passed += u64::from(case.ending.is_none());
         let Plain { dialect, test, duration, started, position, status } = case.plain;
         let ours = dialect == Dialect::Flakewise;
@@ -189,7 +189,7 @@ impl<'r> Attempts<'r> {
             outcome: ending.outcome,
             duration,
             started,
-            worker: ending.worker.or_else(|| host.map(Into::into)),
+            worker: ending.worker.or_else(|| host.cloned()),
             position: None,
             failure: ending.failure,
         };

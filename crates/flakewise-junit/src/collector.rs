@@ -65,7 +65,7 @@ pub(crate) struct Collector<'r> {
 #[derive(Debug)]
 struct Suite {
     started: Option<Timestamp>,
-    host: Option<Box<str>>,
+    host: Option<Arc<str>>,
 }
 
 /// An open element that says how an attempt ended.
@@ -342,7 +342,7 @@ impl<'r> Collector<'r> {
             self.stop(here);
             return;
         }
-        let host = self.suites.last().and_then(|suite| suite.host.as_deref());
+        let host = self.suites.last().and_then(|suite| suite.host.as_ref());
         let issues = &mut self.issues;
         self.attempts.add(case, host, &mut |kind| issues.add(here, kind));
     }

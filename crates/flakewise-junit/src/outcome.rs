@@ -1,5 +1,7 @@
 //! How an attempt ended and why, from what each dialect says.
 
+use std::sync::Arc;
+
 use flakewise_model::{Failure, Outcome};
 
 use crate::Dialect;
@@ -24,7 +26,7 @@ pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
     pub(crate) failure: Option<Box<Failure>>,
     /// The worker that died.
-    pub(crate) worker: Option<Box<str>>,
+    pub(crate) worker: Option<Arc<str>>,
 }
 
 /// Makes sense of what an element says.

@@ -27,7 +27,7 @@ pub struct Attempt {
     /// When it began, where the runner says so.
     pub started: Option<Timestamp>,
     /// Which worker process or host ran it, where known.
-    pub worker: Option<Box<str>>,
+    pub worker: Option<Arc<str>>,
     /// Its place in the order of execution, from 0, where known.
     pub position: Option<u32>,
     /// What went wrong, for anything but a pass.

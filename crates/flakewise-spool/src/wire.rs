@@ -301,7 +301,7 @@ fn attempt(line: AttemptLine, run: &Arc<Run>) -> Result<Attempt, String> {
         outcome: line.outcome.parse().map_err(|error| format!("{error}"))?,
         duration: line.duration_us.map(Duration::from_micros),
         started: line.started_us.map(time).transpose()?,
-        worker: line.worker.map(String::into_boxed_str),
+        worker: line.worker.map(Into::into),
         position: line.position,
         failure: line.failure.map(|failure| {
             Box::new(Failure {

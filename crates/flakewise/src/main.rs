@@ -20,6 +20,10 @@ mod repository;
 
 use crate::printer::Printer;
 
+/// Reports and histories are many small texts, read by several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     report_bugs();
     let config = configuration::load();

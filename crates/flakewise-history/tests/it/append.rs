@@ -28,6 +28,36 @@ fn a_known_report_among_new_ones_is_left_out() {
 }
 
 #[test]
+fn every_attempt_keeps_its_worker() {
+    let (_folder, history) = scratch();
+    let batches = ["r1", "r2"].map(|run| {
+        let mut batch = BatchBuilder::new(run, "c1", 0).bystanders(6).build();
+        let shared: std::sync::Arc<str> = "gw0".into();
+        // One text for several, a text of its own that is equal, another one, and none.
+        let workers = [
+            Some(shared.clone()),
+            Some("gw1".into()),
+            Some(shared.clone()),
+            Some("gw0".into()),
+            None,
+            Some(shared),
+        ];
+        for (attempt, worker) in batch.reports[0].attempts.iter_mut().zip(workers) {
+            attempt.worker = worker;
+        }
+        batch
+    });
+    history.append(&batches).expect("written");
+    for (number, worker) in
+        ["= 'gw0'", "= 'gw1'", "= 'gw0'", "= 'gw0'", "IS NULL", "= 'gw0'"].iter().enumerate()
+    {
+        let query =
+            format!("SELECT count(*) FROM attempts WHERE test LIKE '%_{number:03}' AND worker {worker}");
+        assert_eq!(count(&history, &query), 2, "{query}");
+    }
+}
+
+#[test]
 fn an_ingest_that_died_between_the_tables_is_completed() {
     let (folder, history) = scratch();
     let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build();

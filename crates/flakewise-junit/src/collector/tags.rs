@@ -122,7 +122,7 @@ impl Collector<'_> {
         if !empty {
             self.case = Some(Case::new(plain));
         } else if self.attempts.len() < self.limits.attempts {
-            self.attempts.add_plain(plain, self.suites.last().and_then(|suite| suite.host.as_deref()));
+            self.attempts.add_plain(plain, self.suites.last().and_then(|suite| suite.host.as_ref()));
         } else {
             self.stop(here);
         }

@@ -52,8 +52,8 @@ pub(crate) fn ingest(
     for group in groups(&sources) {
         let read: Vec<_> = group
             .par_iter()
-            .map(|source| {
-                let read = source.read(&run, surroundings.as_ref());
+            .map_init(Vec::new, |buffer, source| {
+                let read = source.read(&run, surroundings.as_ref(), buffer);
                 bar.inc(1);
                 read
             })
@@ -183,19 +183,22 @@ fn groups(sources: &[Source]) -> Vec<&[Source]> {
 
 impl Source {
     /// Reads the report, and says from which folder of the repository its ids
-    /// were told, where it matters.
+    /// were told, where it matters. `buffer` is used again for the next one: to get
+    /// fresh memory from the system costs as much as to read the file.
     fn read(
         &self,
         run: &Arc<Run>,
         surroundings: Option<&Surroundings>,
+        buffer: &mut Vec<u8>,
     ) -> Result<(ReportBatch, Option<String>, Vec<Issue>), ExpectedError> {
         let failed = |source| ExpectedError::Read { path: self.path.clone(), source };
         let mut file = File::open(&self.path).map_err(failed)?;
         let limits = Limits::default();
         let (mut report, issues) = if self.size <= READ_AT_ONCE {
-            let mut bytes = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0));
-            file.read_to_end(&mut bytes).map_err(failed)?;
-            flakewise_junit::read_bytes(&bytes, run, &limits)
+            buffer.clear();
+            buffer.reserve(usize::try_from(self.size).unwrap_or(0));
+            file.read_to_end(buffer).map_err(failed)?;
+            flakewise_junit::read_bytes(buffer, run, &limits)
         } else {
             flakewise_junit::read(BufReader::with_capacity(1 << 16, file), run, &limits)
         };
