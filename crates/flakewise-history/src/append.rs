@@ -91,6 +91,19 @@ impl History {
         })
     }
 
+    /// Takes in verdicts on tests of earlier runs, and returns how many are new. A store
+    /// without a history of the project stays without.
+    pub fn append_verdicts(&self, batch: &Batch) -> Result<usize, HistoryError> {
+        let selection: Selection<'_> = batch.reports.iter().map(|report| (batch, report)).collect();
+        self.block_on("append verdicts", async {
+            if self.open(TableKind::Attempts).await?.is_none() {
+                return Ok(0);
+            }
+            let added = self.append_to(TableKind::Verdicts, &selection).await?;
+            Ok(added.iter().map(|(_, report)| report.verdicts.len()).sum())
+        })
+    }
+
     /// Commits what this table does not have yet, and returns it.
     async fn append_to<'a>(
         &self,

@@ -53,6 +53,27 @@ pub fn culprit_json(report: &CulpritReport) -> String {
     })
 }
 
+/// The culprits that were proved, as the evidence of a stored verdict; none if there are
+/// none.
+pub fn culprit_evidence(report: &CulpritReport) -> Option<String> {
+    let culprits = report.answer.culprits().iter().filter(|culprit| report.is_proved(culprit));
+    let evidence: Vec<_> = culprits
+        .map(|culprit| CulpritEvidence {
+            kind: "culprits",
+            tests: culprit.tests.iter().map(|named| named.test.to_string()).collect(),
+            shared: culprit.shared.iter().map(|state| sentence(report, state)).collect(),
+        })
+        .collect();
+    (!evidence.is_empty()).then(|| serde_json::to_string(&evidence).expect("evidence has string keys"))
+}
+
+#[derive(Serialize)]
+struct CulpritEvidence {
+    kind: &'static str,
+    tests: Vec<String>,
+    shared: Vec<String>,
+}
+
 #[derive(Serialize)]
 struct CulpritSummary<'a> {
     format: u32,

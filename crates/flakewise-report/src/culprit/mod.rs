@@ -5,6 +5,6 @@ mod reproduce;
 mod shared;
 mod text;
 
-pub use json::culprit_json;
+pub use json::{culprit_evidence, culprit_json};
 pub use reproduce::{reproduce_json, reproduce_text};
 pub use text::culprit_text;

@@ -121,6 +121,27 @@ fn a_chain_of_three_is_found_and_what_cleans_up() {
     assert_eq!(names(&report["cleaners"]), ["test_cleans"]);
 }
 
+/// A page names the culprits that searches have found.
+#[test]
+#[cfg(feature = "history")]
+fn a_report_names_the_culprit_that_was_found() {
+    let project = Project::new();
+    let victim = "import os\n\ndef test_sets_the_zone():\n    os.environ['ZONE'] = 'far'\n\n\
+                  def test_reads_the_zone():\n    assert 'ZONE' not in os.environ\n";
+    project.context.write("test_it.py", victim);
+    let run = |arguments: &[&str]| {
+        let mut command = project.context.command();
+        project.context.finish(command.args(arguments))
+    };
+    let suite = ["run", "--", &python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"];
+    assert_eq!(run(&suite).code, Some(1));
+    assert_eq!(project.report(&["test_reads_the_zone"])["answer"], "victim");
+    let page = run(&["report", "--html", "page.html"]);
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    let page = std::fs::read_to_string(project.context.path().join("page.html")).expect("written");
+    assert!(page.contains(r#""culprits":[{"tests":["test_it.py::test_sets_the_zone"],"shared":["#), "{page}");
+}
+
 #[test]
 fn one_that_works_every_third_time_is_found() {
     // One at a time, so that turns are taken in turn. With this seed it is cleaned
