@@ -1,9 +1,10 @@
 //! Long demonstrations, as commands anyone can run: `bench/rows`,
-//! `bench/ingest`, `bench/storm`, `bench/size`. Each prints what it measured
+//! `bench/ingest`, `bench/storm`, `bench/size`, `bench/changes`. Each prints what it measured
 //! with date and machine; `--short` is the version that CI runs, so that none
 //! of them can rot.
 #![expect(clippy::print_stdout, reason = "printing is what these commands are for")]
 
+mod changes;
 mod generate;
 mod ingest;
 mod measure;
@@ -14,6 +15,10 @@ mod storm;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+
+/// That of `flakewise`, so that the yardsticks have the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Long demonstrations of Flakewise
 #[derive(Parser)]
@@ -45,6 +50,8 @@ enum Command {
     Storm,
     /// Size and start-up of the binary
     Size,
+    /// Which commits changed a failure rate, and false alarms
+    Changes,
     /// The report's queries on bare files; run by `rows`
     #[command(hide = true)]
     Bare {
@@ -77,6 +84,7 @@ fn main() -> Outcome<()> {
         Command::Ingest => ingest::run(&options),
         Command::Storm => storm::run(&options),
         Command::Size => size::run(&options),
+        Command::Changes => changes::run(&options),
         Command::Bare { list, named } => rows::bare(&list, named),
         Command::BareXml { folder } => ingest::bare(&folder),
     }

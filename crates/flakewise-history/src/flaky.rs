@@ -38,6 +38,7 @@
 //! them; callers leave those runs out before they come here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use flakewise_model::{
     Conclusion, Evidence, FlakeRate, Probability, Revision, RunId, Timestamp, Transitions, Variant, Verdict,
@@ -63,21 +64,21 @@ const IMPROBABLE: f64 = 0.5;
 const VERY_IMPROBABLE: f64 = 0.05;
 
 /// All outcomes of one test on one revision of the code, in one variant and on
-/// one branch.
+/// one branch. The tallies of all tests of a history share their texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RevisionTally {
     /// Where it ran.
-    pub variant: String,
+    pub variant: Arc<str>,
     /// The branch; revisions are consecutive only on one branch.
-    pub branch: Option<String>,
+    pub branch: Option<Arc<str>>,
     /// The commit, unless it does not say which code ran.
-    pub commit: Option<String>,
+    pub commit: Option<Arc<str>>,
     /// The run, where the commit does not say which code ran.
-    pub run: Option<String>,
+    pub run: Option<Arc<str>>,
     /// Attempts that passed.
     pub passed: u64,
     /// Attempts that failed, by fingerprint.
-    pub failed: BTreeMap<Option<String>, u64>,
+    pub failed: BTreeMap<Option<Arc<str>>, u64>,
     /// Of all these, the attempts that the suite itself made first.
     pub first_attempts: FlakeRate,
     /// The first attempt.
@@ -142,14 +143,18 @@ pub fn judge(tallies: &[RevisionTally], outage_failures: u64) -> Verdict {
 /// Revisions that both passed and failed, whatever the branch: the strongest
 /// evidence there is.
 fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
-    let key = |tally: &RevisionTally| (tally.variant.clone(), tally.commit.clone(), tally.run.clone());
+    fn key(tally: &RevisionTally) -> (&str, Option<&str>, Option<&str>) {
+        (&tally.variant, tally.commit.as_deref(), tally.run.as_deref())
+    }
     let own = tallies.iter().filter(|tally| !tally.as_base);
     let seen: BTreeSet<_> = own
         .flat_map(|tally| tally.failed.keys().flatten().map(move |fingerprint| (key(tally), fingerprint)))
         .collect();
+    // Most revisions of most tests have no failure.
+    let failing: BTreeSet<_> = tallies.iter().filter(|tally| !tally.failed.is_empty()).map(key).collect();
     let mut revisions: BTreeMap<_, (u64, u64, Timestamp)> = BTreeMap::new();
-    for tally in tallies {
-        let proves = |fingerprint: &Option<String>| {
+    for tally in tallies.iter().filter(|tally| failing.contains(&key(tally))) {
+        let proves = |fingerprint: &Option<Arc<str>>| {
             let seen_otherwise = |fingerprint| seen.contains(&(key(tally), fingerprint));
             !tally.as_base || fingerprint.as_ref().is_some_and(seen_otherwise)
         };
@@ -164,13 +169,13 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
     let ((variant, commit, run), (passed, failed, at)) =
         revisions.into_iter().max_by_key(|(_, (.., at))| *at)?;
     let latest = match (commit, run) {
-        (Some(commit), _) => Revision::Commit(commit),
+        (Some(commit), _) => Revision::Commit(commit.to_owned()),
         (None, run) => Revision::Run(RunId::new(run.unwrap_or_default())),
     };
     Some(Evidence::MixedOutcomes {
         revisions: count,
         latest,
-        variant: Variant::parse(&variant),
+        variant: Variant::parse(variant),
         passed,
         failed,
         at,
@@ -237,8 +242,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn failures(any: bool, fingerprint: &str) -> BTreeMap<Option<String>, u64> {
-        if any { [(Some(fingerprint.to_owned()), 1)].into() } else { BTreeMap::new() }
+    fn failures(any: bool, fingerprint: &str) -> BTreeMap<Option<Arc<str>>, u64> {
+        if any { [(Some(fingerprint.into()), 1)].into() } else { BTreeMap::new() }
     }
 
     /// A history on one branch: `.` passes, `F` fails, `M` both.
@@ -251,9 +256,9 @@ mod tests {
                     Timestamp::from_timestamp(1_700_000_000 + 3600 * i64::try_from(place).unwrap_or(0), 0)
                         .unwrap_or_default();
                 RevisionTally {
-                    variant: String::new(),
+                    variant: "".into(),
                     branch: Some("main".into()),
-                    commit: Some(format!("c{place}")),
+                    commit: Some(format!("c{place}").into()),
                     run: None,
                     passed: u64::from(outcome != 'F'),
                     failed: failures(outcome != '.', "alike"),

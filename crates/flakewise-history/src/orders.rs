@@ -3,7 +3,7 @@
 use flakewise_model::TestId;
 
 use crate::report::{Columns, list, literal, texts};
-use crate::session::FAILURES;
+use crate::session::{FAILURES, Reading};
 use crate::{History, HistoryError};
 
 impl History {
@@ -12,7 +12,7 @@ impl History {
     /// made alone or again say nothing of others. No history is no order.
     pub fn failing_orders(&self, test: &TestId, most: usize) -> Result<Vec<Vec<TestId>>, HistoryError> {
         self.block_on("failing orders", async {
-            let session = match self.session().await {
+            let session = match self.session(Reading::Few).await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(Vec::new()),
                 session => session?,
             };

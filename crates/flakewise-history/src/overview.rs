@@ -2,7 +2,8 @@
 //!
 //! A fixed number of queries, however many tests there are: those of a report, one
 //! for the days of tests, two for the days of the project, one for the latest
-//! attempts of the costliest tests, and one for the kinds that runs named.
+//! attempts of the costliest tests, one for the kinds that runs named, and one for
+//! culprits.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -10,14 +11,17 @@ use std::time::Duration;
 use chrono::{Days, NaiveDate};
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{
-    Conclusion, DayTotals, Outcome, OutcomeStep, ProjectOverview, RunId, Tally, TestDetails, TestId,
-    TestOverview,
+    Conclusion, CulpritNote, DayTotals, Outcome, OutcomeStep, ProjectOverview, RunId, Tally, TestDetails,
+    TestId, TestOverview,
 };
+
+use serde::Deserialize;
 
 use crate::aliases::Aliases;
 use crate::flaky::judge;
+use crate::rate_changes::rate_changes;
 use crate::report::{Columns, Gathered, Queries, Runs, Tests, collect, list, rate, reruns, scope};
-use crate::session::FAILURES;
+use crate::session::{FAILURES, Reading};
 use crate::{History, HistoryError, ReportOptions};
 
 /// More tests are counted, not listed.
@@ -30,11 +34,11 @@ const TEST_DAYS: u64 = 90;
 
 impl History {
     /// What the history says of the project as a whole: all tests that failed, the
-    /// costliest first, and what happened day by day. Owners, quarantine and
-    /// culprits are not in a history; the caller adds what it knows.
+    /// costliest first, and what happened day by day. Owners and
+    /// quarantine are not in a history; the caller adds what it knows.
     pub fn overview(&self, options: &ReportOptions) -> Result<ProjectOverview, HistoryError> {
         self.block_on("overview", async {
-            let session = self.full_session().await?;
+            let session = self.full_session(Reading::Most).await?;
             let totals = self.totals(&session, options).await?;
             let mut overview = ProjectOverview {
                 project: self.project.clone(),
@@ -57,6 +61,7 @@ impl History {
             add_days(&session, &mut tests, &gathered, since, shown_since).await?;
             add_steps(&session, &mut tests, &gathered, since).await?;
             add_kinds(&session, &mut tests, &gathered.aliases).await?;
+            add_culprits(&session, &mut tests, &gathered.aliases).await?;
             (overview.days, overview.largest_run) = project_days(&session, &tests, &gathered, since).await?;
             overview.tests = tests.into_iter().map(|(_, test)| test).collect();
             Ok(overview)
@@ -98,7 +103,8 @@ fn judged(gathered: &mut Gathered) -> Vec<Listed> {
         .sort_by(|(_, left), (_, right)| right.cost.cmp(&left.cost).then_with(|| left.test.cmp(&right.test)));
     for (name, test) in tests.iter_mut().take(DETAILED) {
         let failures = gathered.failures.remove(name).unwrap_or_default();
-        test.details = Some(TestDetails { failures, ..TestDetails::default() });
+        let changes = gathered.tallies.get(name).map(|tallies| rate_changes(tallies)).unwrap_or_default();
+        test.details = Some(TestDetails { failures, changes, ..TestDetails::default() });
     }
     tests
 }
@@ -215,6 +221,38 @@ async fn add_kinds(
                 latest.insert(at, time);
                 tests[at].1.kind = Some(kind);
             }
+        }
+    }
+    Ok(())
+}
+
+/// The culprits that the latest search proved.
+async fn add_culprits(
+    session: &SessionContext,
+    tests: &mut [Listed],
+    aliases: &Aliases,
+) -> Result<(), HistoryError> {
+    #[derive(Deserialize)]
+    struct Found {
+        tests: Vec<String>,
+        shared: Vec<String>,
+    }
+    let query = "SELECT test, last_value(evidence ORDER BY started_at) AS evidence
+                 FROM verdicts WHERE evidence LIKE '[{\"kind\":\"culprits\",%' GROUP BY test";
+    let index = index(tests);
+    for batch in collect(session, query).await? {
+        let columns = Columns(&batch);
+        for (name, evidence) in columns.texts("test")?.into_iter().zip(columns.texts("evidence")?) {
+            let (Some(name), Some(evidence)) = (name, evidence) else { continue };
+            let Some(at) = index.get(aliases.current(&name).as_ref()).copied() else { continue };
+            let Some(details) = &mut tests[at].1.details else { continue };
+            // Tables are somebody else's bytes: what is no evidence of ours names nobody.
+            let found: Vec<Found> = serde_json::from_str(&evidence).unwrap_or_default();
+            let note = |found: Found| CulpritNote {
+                tests: found.tests.iter().filter_map(|test| test.parse().ok()).collect(),
+                shared: found.shared,
+            };
+            details.culprits = found.into_iter().map(note).collect();
         }
     }
     Ok(())

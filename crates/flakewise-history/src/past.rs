@@ -13,7 +13,7 @@ use flakewise_model::{
 };
 
 use crate::report::{Columns, OUTAGES, Runs, list, literal, scope, texts};
-use crate::session::{FAILURES, PROVING_FAILURES};
+use crate::session::{FAILURES, PROVING_FAILURES, Reading};
 use crate::{History, HistoryError};
 
 /// How many tests a query names. Files are sorted by test. Up to twenty names
@@ -259,7 +259,7 @@ impl History {
             literal(commit)
         );
         self.block_on("packages at a commit", async {
-            let session = match self.session().await {
+            let session = match self.session(Reading::Few).await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(None),
                 session => session?,
             };
@@ -277,7 +277,7 @@ impl History {
             list("run", "IN", runs)
         );
         self.block_on("packages of runs", async {
-            let session = self.session().await?;
+            let session = self.session(Reading::Few).await?;
             let frame = session.sql(&query).await.map_err(HistoryError::query)?;
             let mut known = HashMap::new();
             for batch in frame.collect().await.map_err(HistoryError::query)? {
@@ -418,7 +418,7 @@ impl History {
             return Ok(());
         }
         self.block_on("tests", async {
-            let session = match self.session().await {
+            let session = match self.session(Reading::Few).await {
                 Err(HistoryError::NoHistory { .. }) => return Ok(()),
                 session => session?,
             };

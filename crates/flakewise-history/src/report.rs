@@ -1,22 +1,25 @@
 //! Which tests are flaky by history, and what they cost.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use deltalake::arrow::array::{AsArray as _, RecordBatch};
+use deltalake::arrow::array::{Array as _, AsArray as _, RecordBatch};
 use deltalake::arrow::compute::cast;
 use deltalake::arrow::datatypes::{DataType, Date32Type, Int64Type, TimestampMicrosecondType};
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{
     Conclusion, Cost, FailureGroup, FindingId, FindingKind, Fingerprint, FlakeRate, FlakyTest, HistoryReport,
-    TestId, Timestamp,
+    SharedFailure, TestId, Timestamp,
 };
 use futures::TryStreamExt as _;
 
 use crate::aliases::Aliases;
 use crate::flaky::{RevisionTally, judge};
-use crate::session::FAILURES;
+use crate::rate_changes::rate_changes;
+use crate::session::{FAILURES, Reading};
 use crate::{History, HistoryError};
 
 /// What to report on.
@@ -30,13 +33,14 @@ impl History {
     /// Finds the flaky tests and ranks them by what they cost.
     pub fn report(&self, options: &ReportOptions) -> Result<HistoryReport, HistoryError> {
         self.block_on("report", async {
-            let session = self.session().await?;
+            let session = self.session(Reading::Most).await?;
             let mut report = self.totals(&session, options).await?;
             if report.runs == 0 {
                 return Ok(report);
             }
             let since = options.days.and(report.window).map(|(first, _)| first);
             let Gathered { tallies, mut costs, mut failures, .. } = self.gather(&session, since).await?;
+            report.shared_failures = shared(&failures);
             for (test, tallies) in tallies {
                 let verdict = judge(&tallies, 0);
                 if !verdict.conclusion.is_flaky() {
@@ -65,6 +69,7 @@ impl History {
                     cost: costs.remove(&test).unwrap_or_default(),
                     since,
                     last_seen,
+                    changes: rate_changes(&tallies),
                     failures,
                 });
             }
@@ -119,6 +124,7 @@ impl History {
         let date = |name| -> Result<Option<NaiveDate>, HistoryError> { Ok(columns.days(name)?[0]) };
         Ok(HistoryReport {
             findings: Vec::new(),
+            shared_failures: Vec::new(),
             others_failing: 0,
             broken: 0,
             runs: columns.counts("runs")?[0],
@@ -275,6 +281,8 @@ async fn tallies(
     aliases: &Aliases,
 ) -> Result<HashMap<String, Vec<RevisionTally>>, HistoryError> {
     let mut tallies: HashMap<String, Vec<RevisionTally>> = HashMap::new();
+    let mut labels = Labels::default();
+    let no_variant = labels.one("");
     let mut stream = session
         .sql(query)
         .await
@@ -284,12 +292,13 @@ async fn tallies(
         .map_err(HistoryError::query)?;
     while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
         let columns = Columns(&batch);
-        let tests = columns.texts("test")?;
-        let variants = columns.texts("variant")?;
-        let branches = columns.texts("branch")?;
-        let commits = columns.texts("revision")?;
-        let runs = columns.texts("run")?;
-        let fingerprints = columns.texts("looks")?;
+        let tests = columns.get("test", &DataType::Utf8)?;
+        let tests = tests.as_string::<i32>();
+        let variants = labels.of(&columns, "variant")?;
+        let branches = labels.of(&columns, "branch")?;
+        let commits = labels.of(&columns, "revision")?;
+        let runs = labels.of(&columns, "run")?;
+        let fingerprints = labels.of(&columns, "looks")?;
         let passed = columns.counts("passed")?;
         let failed = columns.counts("failed")?;
         let first_passed = columns.counts("first_passed")?;
@@ -298,11 +307,13 @@ async fn tallies(
         let last = columns.times("last")?;
         let as_base = columns.flags("as_base")?;
         for row in 0..batch.num_rows() {
-            let Some(test) = &tests[row] else { continue };
-            let test = aliases.current(test);
+            if !tests.is_valid(row) {
+                continue;
+            }
+            let test = aliases.current(tests.value(row));
             let failures = Some((fingerprints[row].clone(), failed[row])).filter(|(_, count)| *count > 0);
             let tally = RevisionTally {
-                variant: variants[row].clone().unwrap_or_default(),
+                variant: variants[row].as_ref().unwrap_or(&no_variant).clone(),
                 branch: branches[row].clone(),
                 commit: commits[row].clone(),
                 run: runs[row].clone(),
@@ -333,11 +344,14 @@ async fn tallies(
 /// Puts together what was counted apart of one revision: its failures by
 /// fingerprint, and attempts under former ids.
 fn merge_revisions(tallies: &mut Vec<RevisionTally>) {
-    fn key(tally: &RevisionTally) -> (&str, Option<&str>, Option<&str>, Option<&str>, bool) {
-        let (branch, commit) = (tally.branch.as_deref(), tally.commit.as_deref());
-        (&tally.variant, branch, commit, tally.run.as_deref(), tally.as_base)
+    // Texts of one query are equal if they are the same, see `Labels`. Comparing them would
+    // cost as much as the query.
+    fn key(tally: &RevisionTally) -> (usize, usize, usize, usize, bool) {
+        let address = |text: Option<&Arc<str>>| text.map_or(0, |text| text.as_ptr().addr());
+        let (branch, commit) = (address(tally.branch.as_ref()), address(tally.commit.as_ref()));
+        (address(Some(&tally.variant)), branch, commit, address(tally.run.as_ref()), tally.as_base)
     }
-    tallies.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
+    tallies.sort_unstable_by_key(key);
     tallies.dedup_by(|next, kept| {
         let same = key(next) == key(kept);
         if same {
@@ -402,6 +416,31 @@ async fn failures(
     Ok(groups)
 }
 
+/// The failures that look the same in several tests, those of most tests first.
+fn shared(failures: &HashMap<String, Vec<FailureGroup>>) -> Vec<SharedFailure> {
+    let mut by_fingerprint: BTreeMap<&str, (Vec<TestId>, Vec<FailureGroup>)> = BTreeMap::new();
+    for (test, groups) in failures {
+        // Ids in a table are somebody else's bytes, see `History::report`.
+        let Ok(test) = test.parse::<TestId>() else { continue };
+        for group in groups {
+            let Some(fingerprint) = &group.fingerprint else { continue };
+            let (tests, merged) = by_fingerprint.entry(fingerprint.as_str()).or_default();
+            tests.push(test.clone());
+            add_group(merged, group.clone());
+        }
+    }
+    let several = by_fingerprint.into_values().filter(|(tests, _)| tests.len() > 1);
+    let mut shared: Vec<_> = several
+        .flat_map(|(mut tests, merged)| {
+            tests.sort_unstable();
+            merged.into_iter().map(move |failure| SharedFailure { tests: tests.clone(), failure })
+        })
+        .collect();
+    // In the order of their fingerprints so far.
+    shared.sort_by_key(|shared| Reverse((shared.tests.len(), shared.failure.count)));
+    shared
+}
+
 fn add_group(groups: &mut Vec<FailureGroup>, group: FailureGroup) {
     let Some(known) = groups.iter_mut().find(|known| known.fingerprint == group.fingerprint) else {
         groups.push(group);
@@ -443,6 +482,21 @@ pub(crate) fn reruns(tallies: &[RevisionTally]) -> FlakeRate {
         attempts: own()
             .map(|tally| again(tally.passed + tally.failures(), tally.first_attempts.attempts))
             .sum(),
+    }
+}
+
+/// Texts that many rows of a query share, each kept once.
+#[derive(Default)]
+struct Labels(hashbrown::HashSet<Arc<str>>);
+
+impl Labels {
+    fn one(&mut self, text: &str) -> Arc<str> {
+        Arc::clone(self.0.get_or_insert_with(text, |text| Arc::from(text)))
+    }
+
+    fn of(&mut self, columns: &Columns<'_>, name: &str) -> Result<Vec<Option<Arc<str>>>, HistoryError> {
+        let column = columns.get(name, &DataType::Utf8)?;
+        Ok(column.as_string::<i32>().iter().map(|text| text.map(|text| self.one(text))).collect())
     }
 }
 

@@ -29,12 +29,21 @@ pub(crate) const FAILURES: &str = "('failed', 'errored', 'timed-out', 'crashed')
 /// a reason of its own.
 pub(crate) const PROVING_FAILURES: &str = "CASE WHEN own_failures > 0 AND looks IS NOT NULL THEN own_failures + base_failures ELSE own_failures END";
 
+/// How much of the rows a session's questions are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Those of few tests: filters decide which pages are read and decoded at all.
+    Few,
+    /// Most of them: deciding that would cost more than it saves.
+    Most,
+}
+
 /// A session with nothing in it.
-pub(crate) fn empty_session() -> SessionContext {
+pub(crate) fn empty_session(reading: Reading) -> SessionContext {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let mut config = SessionConfig::new().with_target_partitions(cores).with_information_schema(true);
     let parquet = &mut config.options_mut().execution.parquet;
-    parquet.pushdown_filters = true;
+    parquet.pushdown_filters = reading == Reading::Few;
     parquet.metadata_size_hint = Some(FOOTER_GUESS);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(MEMORY)))
@@ -45,8 +54,8 @@ pub(crate) fn empty_session() -> SessionContext {
 
 impl History {
     /// A session with everything the docs promise.
-    pub(crate) async fn full_session(&self) -> Result<SessionContext, HistoryError> {
-        let session = self.session().await?;
+    pub(crate) async fn full_session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
+        let session = self.session(reading).await?;
         for kind in [TableKind::Verdicts, TableKind::Renames] {
             match self.open(kind).await? {
                 Some(table) => register(&session, kind.name(), &table, kind.columns()).await,
@@ -59,12 +68,12 @@ impl History {
 
     /// A session with the attempts and reports of the project and the views on
     /// them: all that our own questions are about.
-    pub(crate) async fn session(&self) -> Result<SessionContext, HistoryError> {
+    pub(crate) async fn session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
         let missing =
             || HistoryError::NoHistory { store: self.store.to_string(), project: self.project.clone() };
         let attempts = self.open(TableKind::Attempts).await?.ok_or_else(missing)?;
         let runs = self.open(TableKind::Runs).await?.ok_or_else(missing)?;
-        let session = empty_session();
+        let session = empty_session(reading);
         register(&session, "attempts", &attempts, TableKind::Attempts.columns())
             .await
             .map_err(HistoryError::query)?;

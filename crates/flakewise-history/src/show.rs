@@ -12,7 +12,9 @@ use futures::TryStreamExt as _;
 
 use crate::aliases::Aliases;
 use crate::flaky::{RevisionTally, judge};
+use crate::rate_changes::rate_changes;
 use crate::report::{Columns, OUTAGES, rate, reruns, sort_failures, texts};
+use crate::session::Reading;
 use crate::{History, HistoryError};
 
 /// How many candidates are listed for an ambiguous name.
@@ -34,7 +36,7 @@ impl History {
     /// `steps` attempts are listed one by one.
     pub fn show(&self, name: &str, steps: usize) -> Result<Matches, HistoryError> {
         self.block_on("show", async {
-            let session = self.session().await?;
+            let session = self.session(Reading::Few).await?;
             let outages: HashSet<_> = texts(&session, OUTAGES, "run").await?.into_iter().collect();
             // A whole id is found by the sort order of the files; a part of one
             // means looking through all ids.
@@ -267,10 +269,10 @@ impl Builder {
         let key =
             (step.variant.clone(), details.branch.clone(), commit.clone(), run.clone(), details.as_base);
         let tally = self.tallies.entry(key).or_insert_with(|| RevisionTally {
-            variant: step.variant.clone(),
-            branch: details.branch.clone(),
-            commit,
-            run,
+            variant: step.variant.as_str().into(),
+            branch: details.branch.as_deref().map(Into::into),
+            commit: commit.map(Into::into),
+            run: run.map(Into::into),
             passed: 0,
             failed: BTreeMap::new(),
             first_attempts: FlakeRate::default(),
@@ -280,7 +282,7 @@ impl Builder {
         });
         tally.passed += u64::from(!failed);
         if failed {
-            *tally.failed.entry(details.fingerprint.clone()).or_default() += 1;
+            *tally.failed.entry(details.fingerprint.as_deref().map(Into::into)).or_default() += 1;
         }
         tally.first_attempts.attempts += u64::from(details.is_first);
         tally.first_attempts.failures += u64::from(details.is_first && failed);
@@ -319,6 +321,7 @@ impl Builder {
             first_seen,
             steps: self.steps,
             failures,
+            changes: rate_changes(&tallies),
         })
     }
 }

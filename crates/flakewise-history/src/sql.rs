@@ -8,13 +8,14 @@ use deltalake::datafusion::execution::context::SQLOptions;
 use flakewise_model::{Rows, Value};
 use futures::TryStreamExt as _;
 
+use crate::session::Reading;
 use crate::{History, HistoryError};
 
 impl History {
     /// Answers one read-only query, with at most `limit` rows.
     pub fn sql(&self, query: &str, limit: usize) -> Result<Rows, HistoryError> {
         self.block_on("sql", async {
-            let session = self.full_session().await?;
+            let session = self.full_session(Reading::Few).await?;
             // Only questions: nothing a query says may change a table or a file.
             let options =
                 SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

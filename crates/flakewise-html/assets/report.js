@@ -263,6 +263,9 @@
       parts.push(section("Evidence", make("p", {}, lead),
         make("ul", {}, details.evidence.map((reason) => make("li", {}, reason)))));
     }
+    if (details.changes.length > 0) {
+      parts.push(section("Changes of the rate", make("ul", {}, details.changes.map((change) => make("li", {}, change)))));
+    }
     if (details.quarantine && details.quarantine[2]) {
       parts.push(section("Quarantine", make("p", {}, details.quarantine[2],
         details.quarantine[1] ? ` (${details.quarantine[1]})` : "")));

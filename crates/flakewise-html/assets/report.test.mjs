@@ -93,7 +93,7 @@ test("names and messages become text, whatever they hold", () => {
   const harm = "</script><img src=x onerror=alert(1)>";
   const [row] = script.decode({ ...DATA, files: [harm, ""], kinds: ["", harm], owners: ["", harm], tests: [["a0000001", harm, ...DATA.tests[0].slice(2)]] });
   const details = {
-    runner: harm, probability: harm, evidence: [harm], reruns: [1, 2], since: harm, quarantine: [harm, harm, harm],
+    runner: harm, probability: harm, evidence: [harm], changes: [harm], reruns: [1, 2], since: harm, quarantine: [harm, harm, harm],
     steps: [["f", harm, harm, harm], ["?", "", "", ""]], failures: [[harm, harm, harm, 1, harm, harm]], more_failures: 2,
     culprits: [{ tests: [harm, harm], shared: [harm] }], reproduce: harm,
   };

@@ -12,7 +12,7 @@ use flakewise_model::{
     CulpritNote, FailureGroup, FindingId, FlakeRate, Foreign, Outcome, OutcomeStep, Probability,
     ProjectOverview, Tally, TestDetails, TestId, TestOverview, Timestamp, shell_word,
 };
-use flakewise_report::{reasons, short_commit};
+use flakewise_report::{change_line, reasons, short_commit};
 use serde::Serialize;
 use serde::ser::{SerializeTuple as _, Serializer};
 
@@ -180,6 +180,7 @@ struct Details {
     runner: String,
     probability: String,
     evidence: Vec<String>,
+    changes: Vec<String>,
     reruns: [u64; 2],
     since: String,
     quarantine: Option<[String; 3]>,
@@ -197,6 +198,7 @@ impl Details {
             runner: line(test.test.scheme()),
             probability: test.verdict.probability.to_string(),
             evidence: reasons(&test.verdict).iter().map(|reason| line(reason)).collect(),
+            changes: details.changes.iter().map(|change| line(&change_line(change))).collect(),
             reruns: [test.reruns.failures, test.reruns.attempts],
             since: test.since.map(day).unwrap_or_default(),
             quarantine: test.quarantine.as_ref().map(|note| {

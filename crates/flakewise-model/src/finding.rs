@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Fingerprint, Interval, Outcome, Probability, RunId, TestId, Timestamp, Variant};
+use crate::{Fingerprint, Interval, Outcome, Probability, RateChange, RunId, TestId, Timestamp, Variant};
 
 /// A conclusion with its probability and all that carries it.
 #[derive(Clone, Debug, PartialEq)]
@@ -200,6 +200,8 @@ pub struct FlakyTest {
     pub since: Timestamp,
     /// The last failure that speaks for it.
     pub last_seen: Timestamp,
+    /// When it began to fail more or less often, the oldest first.
+    pub changes: Vec<RateChange>,
     /// Its failures by fingerprint, most frequent first.
     pub failures: Vec<FailureGroup>,
 }
@@ -255,11 +257,22 @@ pub struct FailureGroup {
     pub last_seen: Timestamp,
 }
 
+/// A failure that several tests have in common: rarely is one of them its cause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedFailure {
+    /// The tests, sorted.
+    pub tests: Vec<TestId>,
+    /// What they have in common, with the counts and times of all of them.
+    pub failure: FailureGroup,
+}
+
 /// What the history says of a project.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryReport {
     /// Flaky tests, the costliest first.
     pub findings: Vec<FlakyTest>,
+    /// Failures that look the same in several tests, those of most tests first.
+    pub shared_failures: Vec<SharedFailure>,
     /// Tests that failed in the window and are not called flaky.
     pub others_failing: u64,
     /// Of those, the ones that fail now, consistently.
@@ -297,6 +310,8 @@ pub struct TestHistory {
     pub steps: Vec<OutcomeStep>,
     /// Its failures by fingerprint, most frequent first.
     pub failures: Vec<FailureGroup>,
+    /// When it began to fail more or less often, the oldest first.
+    pub changes: Vec<RateChange>,
 }
 
 /// One attempt in a test's history.

@@ -22,6 +22,7 @@ mod past;
 mod plain_command;
 mod probability;
 mod quarantine;
+mod rate_change;
 mod rename;
 mod reproduce;
 mod rows;
@@ -39,7 +40,7 @@ pub use culprit::{Culprit, CulpritAnswer, CulpritReport, NamedTest};
 pub use escape::shell_word;
 pub use finding::{
     Conclusion, Cost, Evidence, FailureGroup, FindingId, FindingKind, FlakeRate, FlakyTest, HistoryReport,
-    OutcomeStep, Revision, TestHistory, Transitions, Verdict,
+    OutcomeStep, Revision, SharedFailure, TestHistory, Transitions, Verdict,
 };
 pub use fingerprint::{Fingerprint, normalise};
 pub use foreign::Foreign;
@@ -54,6 +55,7 @@ pub use past::{OutcomesAt, PassedRun, PastFailures, PastRuns, SeenOn, Tally};
 pub use plain_command::{PlainCommand, Reproduction};
 pub use probability::{Interval, Probability, tries};
 pub use quarantine::{QuarantineStatus, Quarantined};
+pub use rate_change::{Commit, RateChange};
 pub use rename::{Rename, RenameAction, RenameDecision, Renames};
 pub use reproduce::{ReproduceReport, Way};
 pub use rows::{Rows, Value};

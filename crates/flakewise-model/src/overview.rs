@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::NaiveDate;
 
-use crate::{Cost, FailureGroup, FlakeRate, OutcomeStep, Tally, TestId, Timestamp, Verdict};
+use crate::{Cost, FailureGroup, FlakeRate, OutcomeStep, RateChange, Tally, TestId, Timestamp, Verdict};
 
 /// What the history says of a project, for a report with charts and a table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,6 +95,8 @@ pub struct TestDetails {
     pub steps: Vec<OutcomeStep>,
     /// Its failures by fingerprint, most frequent first.
     pub failures: Vec<FailureGroup>,
+    /// When it began to fail more or less often, the oldest first.
+    pub changes: Vec<RateChange>,
     /// Tests it depends on, where they are known.
     pub culprits: Vec<CulpritNote>,
     /// A command that makes it fail, where one is known.

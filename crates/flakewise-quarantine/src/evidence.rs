@@ -150,6 +150,7 @@ mod tests {
             first_seen: Timestamp::default(),
             steps: listed,
             failures: vec![],
+            changes: vec![],
         }
     }
 

@@ -7,7 +7,7 @@ use std::io;
 
 use flakewise_model::{
     Evidence, FailureGroup, FindingId, FlakeRate, FlakyTest, Foreign, HistoryReport, Notice, OutcomeStep,
-    Revision, TestHistory, Timestamp, Verdict,
+    RateChange, Revision, SharedFailure, TestHistory, Timestamp, Verdict,
 };
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
@@ -27,6 +27,7 @@ pub fn report_json(report: &HistoryReport) -> String {
         first_day: report.window.map(|(first, _)| first.to_string()),
         last_day: report.window.map(|(_, last)| last.to_string()),
         findings: report.findings.iter().map(FindingSummary::from).collect(),
+        shared_failures: report.shared_failures.iter().map(SharedSummary::from).collect(),
     })
 }
 
@@ -45,6 +46,7 @@ pub fn history_json(history: &TestHistory) -> String {
         first_seen: time(history.first_seen),
         steps: history.steps.iter().map(StepSummary::from).collect(),
         failures: history.failures.iter().map(FailureSummary::from).collect(),
+        changes: history.changes.iter().map(ChangeSummary::from).collect(),
     })
 }
 
@@ -137,6 +139,23 @@ struct ReportSummary {
     first_day: Option<String>,
     last_day: Option<String>,
     findings: Vec<FindingSummary>,
+    shared_failures: Vec<SharedSummary>,
+}
+
+#[derive(Serialize)]
+struct SharedSummary {
+    tests: Vec<String>,
+    #[serde(flatten)]
+    failure: FailureSummary,
+}
+
+impl From<&SharedFailure> for SharedSummary {
+    fn from(shared: &SharedFailure) -> Self {
+        Self {
+            tests: shared.tests.iter().map(ToString::to_string).collect(),
+            failure: FailureSummary::from(&shared.failure),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -153,6 +172,7 @@ struct HistorySummary {
     first_seen: String,
     steps: Vec<StepSummary>,
     failures: Vec<FailureSummary>,
+    changes: Vec<ChangeSummary>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +188,7 @@ struct FindingSummary {
     since: String,
     last_seen: String,
     failures: Vec<FailureSummary>,
+    changes: Vec<ChangeSummary>,
 }
 
 impl From<&FlakyTest> for FindingSummary {
@@ -184,6 +205,7 @@ impl From<&FlakyTest> for FindingSummary {
             since: time(finding.since),
             last_seen: time(finding.last_seen),
             failures: finding.failures.iter().map(FailureSummary::from).collect(),
+            changes: finding.changes.iter().map(ChangeSummary::from).collect(),
         }
     }
 }
@@ -298,6 +320,33 @@ impl From<&FailureGroup> for FailureSummary {
             count: group.count,
             first_seen: time(group.first_seen),
             last_seen: time(group.last_seen),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ChangeSummary {
+    before: RateSummary,
+    after: RateSummary,
+    branch: Option<String>,
+    good_commit: String,
+    last_commit: String,
+    good_at: String,
+    last_at: String,
+    commits: u64,
+}
+
+impl From<&RateChange> for ChangeSummary {
+    fn from(change: &RateChange) -> Self {
+        Self {
+            before: change.before.into(),
+            after: change.after.into(),
+            branch: change.branch.clone(),
+            good_commit: change.good.id.clone(),
+            last_commit: change.last.id.clone(),
+            good_at: time(change.good.at),
+            last_at: time(change.last.at),
+            commits: change.commits,
         }
     }
 }

@@ -17,6 +17,7 @@ mod json;
 mod lines;
 mod markdown;
 mod quarantine;
+mod rate_change;
 mod renames;
 mod risk;
 mod rows;
@@ -27,7 +28,7 @@ mod words;
 mod workflow;
 
 pub use check::check_markdown;
-pub use culprit::{culprit_json, culprit_text, reproduce_json, reproduce_text};
+pub use culprit::{culprit_evidence, culprit_json, culprit_text, reproduce_json, reproduce_text};
 pub use explain::{Explanation, PathStep, WeighedLine, explain_text};
 pub use finding::{
     Finding, Findings, Kind, Level, Place, Subject, findings_github, findings_gitlab, findings_markdown,
@@ -37,6 +38,7 @@ pub use hunt::{hunt_json, hunt_text};
 pub use json::{history_json, render as json_document, report_json};
 pub use markdown::report_markdown;
 pub use quarantine::{Suggestions, quarantine_json, quarantine_text, suggestions_json, suggestions_text};
+pub use rate_change::change_line;
 pub use renames::{found_renames_json, found_renames_text, renames_json, renames_text};
 pub use risk::{
     ModelOrigin, Risk, RiskReason, RiskReport, RiskScope, Threshold, card_text, risk_json, risk_text,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use flakewise_model::{Conclusion, HistoryReport};
 
+use crate::rate_change::latest_change;
 use crate::run::markdown::{code, plain};
 use crate::text::{failure, reasons};
 use crate::words::{count, day, duration, test_name};
@@ -48,7 +49,7 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     writeln!(out, "\n<details><summary>Evidence</summary>\n")?;
     for finding in report.findings.iter().take(limit) {
         writeln!(out, "- {} (`{}`)", code(&test_name(&finding.test)), finding.id)?;
-        for reason in reasons(&finding.verdict) {
+        for reason in reasons(&finding.verdict).into_iter().chain(latest_change(finding, &report.findings)) {
             writeln!(out, "  - {}", plain(&reason, true))?;
         }
     }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use flakewise_model::{
     Conclusion, Evidence, FailureGroup, FindingId, FlakeRate, FlakyTest, Foreign, HistoryReport, Outcome,
-    OutcomeStep, TestHistory, Transitions, Verdict,
+    OutcomeStep, SharedFailure, TestHistory, Transitions, Verdict,
 };
 
+use crate::rate_change::{change_line, latest_change};
 use crate::style::{BOLD, DIM, ERROR, GOOD, HINT, WARNING, styled};
 use crate::words::{
     count, day, duration, failure_line, minute, number, plural, revision, short_commit, test_name, times,
@@ -14,6 +15,8 @@ use crate::words::{
 
 /// Failures listed per finding.
 const FAILURES: usize = 3;
+/// Failures of several tests listed.
+const SHARED: usize = 5;
 const WIDTH: usize = 100;
 
 /// The report: what is flaky, the costliest first, at most `limit` tests.
@@ -38,8 +41,9 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     }
     for (place, finding) in report.findings.iter().take(limit).enumerate() {
         writeln!(out)?;
-        write_finding(out, place + 1, finding)?;
+        write_finding(out, place + 1, finding, &report.findings)?;
     }
+    write_shared(out, &report.shared_failures)?;
     let hidden = report.findings.len().saturating_sub(limit) as u64;
     let mut notes = Vec::new();
     if hidden > 0 {
@@ -81,7 +85,27 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
     Ok(())
 }
 
-fn write_finding(out: &mut String, place: usize, finding: &FlakyTest) -> std::fmt::Result {
+/// What several tests have in common is rarely caused by one of them.
+fn write_shared(out: &mut String, shared: &[SharedFailure]) -> std::fmt::Result {
+    if shared.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", styled(BOLD, count(shared.len() as u64, "failure") + " of several tests"))?;
+    for SharedFailure { tests, failure } in shared.iter().take(SHARED) {
+        let seen = format!("{} to {}", day(failure.first_seen), day(failure.last_seen));
+        let tests_count = count(tests.len() as u64, "test");
+        writeln!(out, "     {tests_count}, {}", group_line(failure))?;
+        let names: Vec<_> = tests.iter().take(FAILURES).map(test_name).collect();
+        let more = if tests.len() > FAILURES { ", …" } else { "" };
+        writeln!(out, "         {}", styled(DIM, format!("{seen}: {}{more}", names.join(", "))))?;
+    }
+    if shared.len() > SHARED {
+        writeln!(out, "     and {}", plural((shared.len() - SHARED) as u64, "other", "others"))?;
+    }
+    Ok(())
+}
+
+fn write_finding(out: &mut String, place: usize, finding: &FlakyTest, all: &[FlakyTest]) -> std::fmt::Result {
     let label = conclusion_label(finding.verdict.conclusion);
     writeln!(out, "{place:>3}. {label}  {}  {}", test_name(&finding.test), styled(DIM, &finding.id))?;
     writeln!(
@@ -92,7 +116,7 @@ fn write_finding(out: &mut String, place: usize, finding: &FlakyTest) -> std::fm
         duration(finding.cost.time_lost),
     )?;
     writeln!(out, "     since {}, last seen {}", day(finding.since), day(finding.last_seen))?;
-    for reason in reasons(&finding.verdict).into_iter().take(1) {
+    for reason in reasons(&finding.verdict).into_iter().take(1).chain(latest_change(finding, all)) {
         writeln!(out, "     {reason}")?;
     }
     for group in finding.failures.iter().take(FAILURES) {
@@ -127,6 +151,9 @@ fn write_history(out: &mut String, history: &TestHistory) -> std::fmt::Result {
         writeln!(out, "          {reason}")?;
     }
     writeln!(out, "rate      {}", rate(history.rate, history.reruns))?;
+    for change in &history.changes {
+        writeln!(out, "          {}", change_line(change))?;
+    }
     writeln!(
         out,
         "cost      {}, {} lost",

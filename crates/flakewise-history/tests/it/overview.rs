@@ -48,6 +48,45 @@ fn an_overview_has_days_attempts_failures_and_kinds() {
 }
 
 #[test]
+fn culprits_are_those_of_the_latest_search() {
+    let (_folder, history) = scratch();
+    let search = |run: &str, hours, evidence: &str| {
+        let mut batch = BatchBuilder::new(run, "c1", hours)
+            .verdict("test_victim", "flaky", Some("state-dependent"), 1.0)
+            .build();
+        batch.reports[0].verdicts[0].evidence = evidence.to_owned();
+        batch
+    };
+    let found = |culprit: &str| {
+        format!(
+            r#"[{{"kind":"culprits","tests":["pytest:test_it.py::{culprit}"],"shared":["it leaves `x`"]}}]"#
+        )
+    };
+    let early = search("culprit-1", 1, &found("test_early"));
+    assert_eq!(history.append_verdicts(&early).expect("writable"), 0, "there is no history to add it to");
+    let failing = BatchBuilder::new("r1", "c1", 0).bystanders(10).attempt("test_victim", Failed).build();
+    history.append(&[failing]).expect("written");
+    for batch in [
+        search("culprit-2", 3, &found("test_late")),
+        early,
+        // Somebody else's bytes.
+        search("culprit-3", 2, r#"[{"kind":"culprits","tests":7}]"#),
+    ] {
+        assert_eq!(history.append_verdicts(&batch).expect("written"), 1);
+        assert_eq!(history.append_verdicts(&batch).expect("written"), 0, "it is there already");
+    }
+    let overview = history.overview(&ReportOptions::default()).expect("readable");
+    assert_eq!((overview.runs, overview.attempts), (1, 11), "a search is no run");
+    let victim = &overview.tests[0];
+    assert_eq!(victim.kind.as_deref(), Some("state-dependent"));
+    let [culprit] = victim.details.as_ref().expect("details").culprits.as_slice() else {
+        panic!("{victim:?}")
+    };
+    assert_eq!(culprit.tests[0].as_str(), "pytest:test_it.py::test_late");
+    assert_eq!(culprit.shared, ["it leaves `x`"]);
+}
+
+#[test]
 fn an_overview_of_the_last_days_leaves_out_the_rest() {
     let (_folder, history) = scratch();
     let run = |name: &str, test: &str, hours| {

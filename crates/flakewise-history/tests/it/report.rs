@@ -1,6 +1,6 @@
 use flakewise_history::ReportOptions;
 use flakewise_model::Outcome::{Failed, Passed, Skipped};
-use flakewise_model::{Conclusion, Phase};
+use flakewise_model::{Conclusion, Failure, Phase};
 use flakewise_testkit::{BatchBuilder, at, test_id};
 
 use crate::{count, scratch};
@@ -36,6 +36,32 @@ fn passed_and_failed_on_one_commit_is_flaky_and_broken_is_not() {
     assert_eq!(finding.cost.runs_disturbed, 1);
     assert_eq!((finding.since, finding.last_seen), (at(2), at(2)));
     assert_eq!(finding.failures[0].message, "test_flaky broke");
+}
+
+#[test]
+fn failures_of_several_tests_are_listed_once() {
+    let (_folder, history) = scratch();
+    let run = |number: i64, outcome| {
+        let mut batch = BatchBuilder::new(&format!("r{number}"), "c1", number)
+            .bystanders(10)
+            .attempt("test_a", outcome)
+            .attempt("test_b", outcome)
+            .attempt("test_c", Failed)
+            .build();
+        let down = Failure::new(Some("ConnectionError"), "the service is down", "");
+        for attempt in &mut batch.reports[0].attempts {
+            if attempt.test != test_id("test_c") && attempt.failure.is_some() {
+                attempt.failure = Some(Box::new(down.clone()));
+            }
+        }
+        batch
+    };
+    history.append(&[run(0, Failed), run(1, Passed), run(2, Failed)]).expect("written");
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    let [shared] = report.shared_failures.as_slice() else { panic!("{:?}", report.shared_failures) };
+    assert_eq!(shared.tests, [test_id("test_a"), test_id("test_b")]);
+    assert_eq!((shared.failure.count, shared.failure.message.as_str()), (4, "the service is down"));
+    assert_eq!((shared.failure.first_seen, shared.failure.last_seen), (at(0), at(2)));
 }
 
 #[test]

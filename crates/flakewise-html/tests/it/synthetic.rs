@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::{Datelike as _, Days, NaiveDate, TimeDelta, Weekday};
 use flakewise_model::{
-    Conclusion, Cost, CulpritNote, DayTotals, Evidence, FailureGroup, Fingerprint, FlakeRate, Outcome,
-    OutcomeStep, Probability, ProjectOverview, QuarantineNote, Revision, RunId, Tally, TestDetails, TestId,
-    TestOverview, Timestamp, Transitions, Variant, Verdict,
+    Commit, Conclusion, Cost, CulpritNote, DayTotals, Evidence, FailureGroup, Fingerprint, FlakeRate,
+    Outcome, OutcomeStep, Probability, ProjectOverview, QuarantineNote, RateChange, Revision, RunId, Tally,
+    TestDetails, TestId, TestOverview, Timestamp, Transitions, Variant, Verdict,
 };
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -323,13 +323,25 @@ fn details(random: &mut ChaCha8Rng, test: &TestOverview) -> TestDetails {
             last_seen: test.last_failed.unwrap_or_else(generated_at),
         });
     }
+    let changes = random.random_bool(0.3).then(|| {
+        let mut at = |hours| Commit { id: commit(random), at: generated_at() - TimeDelta::hours(hours) };
+        RateChange {
+            before: FlakeRate { failures: 2, attempts: 812 },
+            after: test.rate,
+            branch: Some("main".to_owned()),
+            good: at(400),
+            last: at(370),
+            commits: 7,
+        }
+    });
+    let changes = changes.into_iter().collect();
     let culprits = (test.kind.as_deref() == Some("state-dependent")).then(|| CulpritNote {
         tests: vec![TestId::builder("pytest", "tests/unit/pricing/test_discount.py").finish("test_sets_currency", None)],
         shared: vec![
             "`test_sets_currency` leaves `shop.settings.CURRENCY` at 'USD' (was 'EUR'), read at shop/prices.py:31".to_owned(),
         ],
     });
-    TestDetails { steps, failures, culprits: culprits.into_iter().collect(), reproduce: None }
+    TestDetails { steps, failures, changes, culprits: culprits.into_iter().collect(), reproduce: None }
 }
 
 /// Text that does harm wherever it is not taken for text. `harm` is what a script

@@ -3,6 +3,7 @@
 use flakewise_model::{Conclusion, FlakyTest, HistoryReport};
 
 use super::{Finding, Findings, Kind, Level, Subject};
+use crate::rate_change::latest_change;
 use crate::text::{failure, rate, reasons};
 use crate::words::{count, day, duration, test_name};
 
@@ -13,7 +14,7 @@ impl From<&HistoryReport> for Findings {
     fn from(report: &HistoryReport) -> Self {
         let tests = count(report.findings.len() as u64, "flaky test");
         Self {
-            findings: report.findings.iter().map(finding).collect(),
+            findings: report.findings.iter().map(|test| finding(test, &report.findings)).collect(),
             summary: format!(
                 "{tests} in {} of {}",
                 count(report.attempts, "attempt"),
@@ -24,9 +25,10 @@ impl From<&HistoryReport> for Findings {
     }
 }
 
-fn finding(test: &FlakyTest) -> Finding {
+fn finding(test: &FlakyTest, all: &[FlakyTest]) -> Finding {
     let kind = Kind::from(test.verdict.conclusion);
     let mut evidence = reasons(&test.verdict);
+    evidence.extend(latest_change(test, all));
     evidence.push(format!(
         "cost: {} disturbed, {} lost; since {}, last seen {}",
         count(test.cost.runs_disturbed, "run"),

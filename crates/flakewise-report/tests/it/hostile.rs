@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flakewise_model::{
-    Attempt, AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Cleared, Conclusion, Cost, Counts,
-    Culprit, CulpritAnswer, CulpritReport, Decision, Evidence, ExitReason, Failure, FailureGroup,
+    Attempt, AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Cleared, Commit, Conclusion, Cost,
+    Counts, Culprit, CulpritAnswer, CulpritReport, Decision, Evidence, ExitReason, Failure, FailureGroup,
     FailureVerdict, FindingId, FindingKind, Fingerprint, FlakeRate, FlakyKind, FlakyTest, FoundKind,
     FoundTest, Hidden, HistoryReport, HuntEnd, HuntReport, Incident, NamedTest, Notice, Novelty,
     OpenQuestion, Order, Outcome, OutcomeStep, Phase, PlainCommand, Probability, Proof, QuarantineStatus,
-    Quarantined, Refusal, Rename, RenameAction, RenameDecision, Renames, ReproduceReport, Reproduction,
-    Revision, Rows, Run, RunId, RunReport, Shard, SharedState, StateChange, StateKind, Surroundings, Tally,
-    TestFailure, TestHistory, TestId, Timestamp, Touch, TouchedFile, Value, Variant, Verdict, Way,
+    Quarantined, RateChange, Refusal, Rename, RenameAction, RenameDecision, Renames, ReproduceReport,
+    Reproduction, Revision, Rows, Run, RunId, RunReport, Shard, SharedFailure, SharedState, StateChange,
+    StateKind, Surroundings, Tally, TestFailure, TestHistory, TestId, Timestamp, Touch, TouchedFile, Value,
+    Variant, Verdict, Way,
 };
 use flakewise_predict::{Category, CategoryGuess, Expectation, Familiarity, ModelCard};
 use flakewise_quarantine::{Accepts, Entry, InForce, Limits, Mode, Quarantine, ReleaseEvidence, Target};
@@ -156,6 +157,18 @@ fn groups(texts: &Texts) -> Vec<FailureGroup> {
     }]
 }
 
+fn changes(texts: &Texts) -> Vec<RateChange> {
+    let commit = || Commit { id: texts.next(), at: time() };
+    vec![RateChange {
+        before: FlakeRate { failures: 0, attempts: 40 },
+        after: FlakeRate { failures: 9, attempts: 40 },
+        branch: Some(texts.next()),
+        good: commit(),
+        last: commit(),
+        commits: 1,
+    }]
+}
+
 fn report(texts: &Texts) -> HistoryReport {
     let test = texts.test();
     let rate = FlakeRate { failures: 1, attempts: 2 };
@@ -170,8 +183,13 @@ fn report(texts: &Texts) -> HistoryReport {
             cost: Cost::default(),
             since: time(),
             last_seen: time(),
+            changes: changes(texts),
             failures: groups(texts),
         }],
+        shared_failures: groups(texts)
+            .into_iter()
+            .map(|failure| SharedFailure { tests: vec![texts.test(), texts.test()], failure })
+            .collect(),
         others_failing: 0,
         broken: 0,
         runs: 1,
@@ -201,6 +219,7 @@ fn history(texts: &Texts) -> TestHistory {
             run: RunId::new(texts.next()),
         }],
         failures: groups(texts),
+        changes: changes(texts),
     }
 }
 
