@@ -96,7 +96,8 @@ pub(crate) async fn register(
     let external = |error: deltalake::DeltaTableError| DataFusionError::External(Box::new(error));
     table.update_datafusion_session(&session.state()).map_err(external)?;
     let schema = table.snapshot().map_err(external)?.schema();
-    let provider = table.table_provider().await?;
+    // With the session, it reads as the session says.
+    let provider = table.table_provider().with_session(Arc::new(session.state())).await?;
     if columns.iter().all(|column| schema.field(column.name).is_some()) {
         session.register_table(name, provider)?;
         return Ok(());

@@ -50,6 +50,8 @@ pub(crate) struct Collector<'r> {
     /// us.
     muted: Option<usize>,
     root_started: Option<Timestamp>,
+    /// The most attempts to make room for at once.
+    expected: usize,
     declared_by_root: Option<u64>,
     declared_by_suites: Option<u64>,
     suites_begun: u64,
@@ -99,6 +101,7 @@ impl<'r> Collector<'r> {
             too_deep: 0,
             muted: None,
             root_started: None,
+            expected: 0,
             declared_by_root: None,
             declared_by_suites: None,
             suites_begun: 0,
@@ -119,10 +122,9 @@ impl<'r> Collector<'r> {
         self.issues.add_once(here, kind);
     }
 
-    /// Makes room for as many attempts as a document of this many bytes can be
-    /// expected to have.
+    /// Notes how many attempts a document of this many bytes can be expected to have at most.
     pub(crate) fn expect(&mut self, bytes: usize) {
-        self.attempts.reserve((bytes / BYTES_PER_CASE).min(self.limits.attempts));
+        self.expected = (bytes / BYTES_PER_CASE).min(self.limits.attempts);
     }
 
     /// Whether a limit was reached that ends reading.

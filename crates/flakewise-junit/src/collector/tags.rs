@@ -61,6 +61,11 @@ impl Collector<'_> {
             }
             self.signs.suite(attribute.name, &value);
         }
+        if outermost {
+            // A suite may declare any number.
+            let declared = self.declared_by_suites.and_then(|tests| usize::try_from(tests).ok()).unwrap_or(0);
+            self.attempts.reserve(declared.min(self.expected).saturating_sub(self.attempts.len()));
+        }
         self.check(here, &attributes, "testsuite");
         self.suites.push(suite);
         self.suite_names.push(names);
