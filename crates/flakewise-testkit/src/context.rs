@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 /// A scratch folder with a clean environment in which the real binary runs.
 ///
@@ -42,11 +43,18 @@ impl TestContext {
         self.folder.path()
     }
 
-    /// Writes a file below the folder.
+    /// Writes a file below the folder. One that exists gets another time, to the second: else
+    /// Python would go on with what it compiled if the size is the same.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("folders can be made");
-        std::fs::write(path, content).expect("files can be written");
+        let before = path.metadata().and_then(|metadata| metadata.modified()).ok();
+        std::fs::write(&path, content).expect("files can be written");
+        if let Some(before) = before {
+            let later = SystemTime::now().max(before + Duration::from_secs(1));
+            let file = std::fs::File::options().append(true).open(&path).expect("it was written");
+            file.set_modified(later).expect("the time can be set");
+        }
     }
 
     /// The binary, ready to be given arguments.
