@@ -201,6 +201,7 @@ fn attempt_rows(
 fn workers(rows: &[AttemptRow<'_>], reports: usize) -> DictionaryArray<Int32Type> {
     let mut keys = Vec::with_capacity(rows.len());
     let mut numbers: HashMap<&str, i32> = HashMap::new();
+    let mut names: Vec<&str> = Vec::new();
     let mut latest: Vec<Option<(&Arc<str>, i32)>> = vec![None; reports];
     for row in rows {
         let Some(worker) = &row.attempt.worker else {
@@ -209,20 +210,17 @@ fn workers(rows: &[AttemptRow<'_>], reports: usize) -> DictionaryArray<Int32Type
         };
         let report = usize::try_from(row.report).expect("an index");
         let known = latest[report].filter(|(text, _)| Arc::ptr_eq(text, worker));
-        let number = known.map_or_else(
-            || {
-                let next = index(numbers.len());
-                *numbers.entry(worker).or_insert(next)
-            },
-            |(_, number)| number,
-        );
+        let look_up = || {
+            *numbers.entry(worker).or_insert_with(|| {
+                names.push(worker);
+                index(names.len() - 1)
+            })
+        };
+        let number = known.map_or_else(look_up, |(_, number)| number);
         latest[report] = Some((worker, number));
         keys.push(Some(number));
     }
-    let mut names: Vec<(&str, i32)> = numbers.into_iter().collect();
-    names.sort_unstable_by_key(|(_, number)| *number);
-    let names = StringArray::from_iter_values(names.into_iter().map(|(name, _)| name));
-    DictionaryArray::new(Int32Array::from(keys), Arc::new(names))
+    DictionaryArray::new(Int32Array::from(keys), Arc::new(StringArray::from(names)))
 }
 
 /// The rows of `runs` for some reports, one file per day.

@@ -58,10 +58,11 @@ impl History {
             tests.truncate(MOST_TESTS);
 
             let shown_since = first.max(last.checked_sub_days(Days::new(TEST_DAYS - 1)).unwrap_or(first));
-            add_days(&session, &mut tests, &gathered, since, shown_since).await?;
-            add_steps(&session, &mut tests, &gathered, since).await?;
-            add_kinds(&session, &mut tests, &gathered.aliases).await?;
-            add_culprits(&session, &mut tests, &gathered.aliases).await?;
+            let index = index(&tests);
+            add_days(&session, &mut tests, &index, &gathered, since, shown_since).await?;
+            add_steps(&session, &mut tests, &index, &gathered, since).await?;
+            add_kinds(&session, &mut tests, &index, &gathered.aliases).await?;
+            add_culprits(&session, &mut tests, &index, &gathered.aliases).await?;
             (overview.days, overview.largest_run) = project_days(&session, &tests, &gathered, since).await?;
             overview.tests = tests.into_iter().map(|(_, test)| test).collect();
             Ok(overview)
@@ -113,6 +114,7 @@ fn judged(gathered: &mut Gathered) -> Vec<Listed> {
 async fn add_days(
     session: &SessionContext,
     tests: &mut [Listed],
+    index: &HashMap<String, usize>,
     gathered: &Gathered,
     since: Option<NaiveDate>,
     shown_since: NaiveDate,
@@ -128,7 +130,6 @@ async fn add_days(
          FROM {from} WHERE outcome <> 'skipped' AND phase <> 'base' {scope} {among}
          GROUP BY test, day"
     );
-    let index = index(tests);
     let mut days: Vec<BTreeMap<NaiveDate, Tally>> = vec![BTreeMap::new(); tests.len()];
     for batch in collect(session, &query).await? {
         let columns = Columns(&batch);
@@ -150,6 +151,7 @@ async fn add_days(
 async fn add_steps(
     session: &SessionContext,
     tests: &mut [Listed],
+    index: &HashMap<String, usize>,
     gathered: &Gathered,
     since: Option<NaiveDate>,
 ) -> Result<(), HistoryError> {
@@ -164,7 +166,6 @@ async fn add_steps(
          WHERE place <= {STEPS}"
     );
     let outages: HashSet<&str> = gathered.outages.iter().map(String::as_str).collect();
-    let index = index(tests);
     for batch in collect(session, &query).await? {
         let columns = Columns(&batch);
         let names = columns.texts("test")?;
@@ -202,13 +203,13 @@ async fn add_steps(
 async fn add_kinds(
     session: &SessionContext,
     tests: &mut [Listed],
+    index: &HashMap<String, usize>,
     aliases: &Aliases,
 ) -> Result<(), HistoryError> {
     let query = "SELECT test, last_value(detail ORDER BY started_at) AS kind, max(started_at) AS latest
                  FROM verdicts
                  WHERE conclusion = 'flaky' AND detail IS NOT NULL AND detail <> 'undecided-kind'
                  GROUP BY test";
-    let index = index(tests);
     let mut latest = HashMap::new();
     for batch in collect(session, query).await? {
         let columns = Columns(&batch);
@@ -230,6 +231,7 @@ async fn add_kinds(
 async fn add_culprits(
     session: &SessionContext,
     tests: &mut [Listed],
+    index: &HashMap<String, usize>,
     aliases: &Aliases,
 ) -> Result<(), HistoryError> {
     #[derive(Deserialize)]
@@ -239,7 +241,6 @@ async fn add_culprits(
     }
     let query = "SELECT test, last_value(evidence ORDER BY started_at) AS evidence
                  FROM verdicts WHERE evidence LIKE '[{\"kind\":\"culprits\",%' GROUP BY test";
-    let index = index(tests);
     for batch in collect(session, query).await? {
         let columns = Columns(&batch);
         for (name, evidence) in columns.texts("test")?.into_iter().zip(columns.texts("evidence")?) {
@@ -320,6 +321,7 @@ async fn project_days(
     Ok((days.into_values().collect(), largest_run))
 }
 
+/// Where each test is listed.
 fn index(tests: &[Listed]) -> HashMap<String, usize> {
     tests.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect()
 }

@@ -8,8 +8,8 @@
 //!
 //! `B(½ + failures, ½ + passes) / B(½, ½)`
 //!
-//! Every cut must make that product larger by a factor of 1,000 for each commit
-//! of the sequence. Of a sequence without a change, the expected factor at any
+//! Every cut must make that product larger by a factor of 1,000 times the number
+//! of commits. Of a sequence without a change, the expected factor at any
 //! one place is 1, so by Markov's inequality at most one such sequence in 1,000
 //! is cut anywhere. `bench/changes` counts how many are.
 //!
@@ -27,7 +27,7 @@ use libm::lgamma;
 
 use crate::flaky::RevisionTally;
 
-/// Every commit's share of a cut's factor, as a logarithm: ln 1000.
+/// What a cut must gain for each commit, as a logarithm: ln 1000.
 const FACTOR: f64 = 6.907_755_278_982_137;
 /// The stretch that fails more often has failures on this many commits.
 const FAILING_COMMITS: usize = 3;

@@ -1,6 +1,7 @@
 //! Which tests are flaky by history, and what they cost.
 
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -421,34 +422,41 @@ async fn failures(
 
 /// The failures that look the same in several tests, those of most tests first.
 fn shared(failures: &HashMap<String, Vec<FailureGroup>>) -> Vec<SharedFailure> {
-    let mut by_fingerprint: BTreeMap<&str, (Vec<TestId>, Vec<FailureGroup>)> = BTreeMap::new();
+    let mut by_fingerprint: BTreeMap<&str, SharedFailure> = BTreeMap::new();
     for (test, groups) in failures {
         // Ids in a table are somebody else's bytes, see `History::report`.
         let Ok(test) = test.parse::<TestId>() else { continue };
         for group in groups {
             let Some(fingerprint) = &group.fingerprint else { continue };
-            let (tests, merged) = by_fingerprint.entry(fingerprint.as_str()).or_default();
-            tests.push(test.clone());
-            add_group(merged, group.clone());
+            match by_fingerprint.entry(fingerprint.as_str()) {
+                Entry::Occupied(known) => {
+                    let known = known.into_mut();
+                    known.tests.push(test.clone());
+                    merge(&mut known.failure, group.clone());
+                }
+                Entry::Vacant(vacant) => {
+                    vacant.insert(SharedFailure { tests: vec![test.clone()], failure: group.clone() });
+                }
+            }
         }
     }
-    let several = by_fingerprint.into_values().filter(|(tests, _)| tests.len() > 1);
-    let mut shared: Vec<_> = several
-        .flat_map(|(mut tests, merged)| {
-            tests.sort_unstable();
-            merged.into_iter().map(move |failure| SharedFailure { tests: tests.clone(), failure })
-        })
-        .collect();
+    let mut shared: Vec<_> = by_fingerprint.into_values().filter(|shared| shared.tests.len() > 1).collect();
+    for shared in &mut shared {
+        shared.tests.sort_unstable();
+    }
     // In the order of their fingerprints so far.
     shared.sort_by_key(|shared| Reverse((shared.tests.len(), shared.failure.count)));
     shared
 }
 
 fn add_group(groups: &mut Vec<FailureGroup>, group: FailureGroup) {
-    let Some(known) = groups.iter_mut().find(|known| known.fingerprint == group.fingerprint) else {
-        groups.push(group);
-        return;
-    };
+    match groups.iter_mut().find(|known| known.fingerprint == group.fingerprint) {
+        Some(known) => merge(known, group),
+        None => groups.push(group),
+    }
+}
+
+fn merge(known: &mut FailureGroup, group: FailureGroup) {
     known.count += group.count;
     known.first_seen = known.first_seen.min(group.first_seen);
     if group.last_seen > known.last_seen {

@@ -142,8 +142,9 @@ pub fn try_lines(report: &mut RunReport, trials: &[Trial], budget: Duration, tel
         list.push(place);
     }
     order.append(&mut rest);
-    // There may be very many of both.
-    let trials: HashMap<&FindingId, &Trial> = trials.iter().map(|trial| (&trial.finding, trial)).collect();
+    // There may be very many of both. Of two with one id the first counts.
+    let by_finding = trials.iter().rev().map(|trial| (&trial.finding, trial));
+    let trials: HashMap<&FindingId, &Trial> = by_finding.collect();
     for place in order {
         let failure = &mut report.failures[place];
         let Some(trial) = trials.get(&failure.id) else { continue };
