@@ -1,11 +1,12 @@
 //! Long demonstrations, as commands anyone can run: `bench/rows`,
-//! `bench/ingest`, `bench/storm`, `bench/size`, `bench/changes`. Each prints what it measured
+//! `bench/growth`, `bench/ingest`, `bench/storm`, `bench/size`, `bench/changes`. Each prints what it measured
 //! with date and machine; `--short` is the version that CI runs, so that none
 //! of them can rot.
 #![expect(clippy::print_stdout, reason = "printing is what these commands are for")]
 
 mod changes;
 mod generate;
+mod growth;
 mod ingest;
 mod measure;
 mod rows;
@@ -44,6 +45,8 @@ enum Command {
         #[arg(long)]
         folder: Option<PathBuf>,
     },
+    /// A history that grows to a hundred million attempts: what another million costs, and the commands
+    Growth,
     /// From XML to a committed table against parsing the XML alone
     Ingest,
     /// Many processes at once, and processes killed at random moments
@@ -81,6 +84,7 @@ fn main() -> Outcome<()> {
     let options = Options { flakewise, short: arguments.short, seed: arguments.seed };
     match arguments.command {
         Command::Rows { folder } => rows::run(&options, folder),
+        Command::Growth => growth::run(&options),
         Command::Ingest => ingest::run(&options),
         Command::Storm => storm::run(&options),
         Command::Size => size::run(&options),

@@ -13,16 +13,38 @@ pub(crate) struct Cost {
     pub(crate) cpu: Duration,
     /// Bytes it asked to read, from files or anything else.
     pub(crate) read: u64,
+    /// The most memory it had, in megabytes, as seen every few milliseconds.
+    pub(crate) peak: u64,
+}
+
+/// Processor time of this process so far, to a hundredth of a second.
+pub(crate) fn own_cpu() -> Outcome<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    cpu_of(stat.rsplit(')').next().unwrap_or_default())
+}
+
+/// User and system time, fields 14 and 15 of `stat`, in ticks of 10 ms.
+fn cpu_of(fields: &str) -> Outcome<Duration> {
+    let ticks = |place: usize| fields.split_whitespace().nth(place).unwrap_or("0").parse::<u64>();
+    Ok(Duration::from_millis(10 * (ticks(11)? + ticks(12)?)))
+}
+
+/// The value of a line such as `VmHWM:   1234 kB`.
+fn value(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// Runs a command to its end and says what it cost and printed.
 pub(crate) fn run(command: &mut Command) -> Outcome<(Cost, String)> {
     let start = Instant::now();
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let mut text = String::new();
-    if let Some(mut out) = child.stdout.take() {
-        std::io::Read::read_to_string(&mut out, &mut text)?;
-    }
+    let output = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.map_or(Ok(0), |mut output| std::io::Read::read_to_string(&mut output, &mut text)).map(|_| text)
+    });
+    let mut peak = 0;
     // Its accounts are complete after its end and before it is buried.
     let accounts = loop {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
@@ -30,19 +52,20 @@ pub(crate) fn run(command: &mut Command) -> Outcome<(Cost, String)> {
         if fields.starts_with('Z') {
             break fields;
         }
-        std::thread::sleep(Duration::from_millis(1));
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        peak = peak.max(value(&status, "VmHWM:").unwrap_or(0) / 1024);
+        std::thread::sleep(Duration::from_millis(2));
     };
     let wall = start.elapsed();
-    let ticks = |place: usize| accounts.split_whitespace().nth(place).unwrap_or("0").parse::<u64>();
-    // Fields 14 and 15 of `stat`, user and system, in ticks of 10 ms.
-    let cpu = Duration::from_millis(10 * (ticks(11)? + ticks(12)?));
+    let cpu = cpu_of(&accounts)?;
     let io = std::fs::read_to_string(format!("/proc/{}/io", child.id()))?;
-    let read = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap_or("0").parse()?;
+    let read = value(&io, "rchar:").unwrap_or(0);
     let status = child.wait()?;
     if !status.success() {
         return Err(format!("{command:?} ended with {status}").into());
     }
-    Ok((Cost { wall, cpu, read }, text))
+    let text = reader.join().map_err(|_| "the output could not be read")??;
+    Ok((Cost { wall, cpu, read, peak }, text))
 }
 
 /// The least of several costs, by processor time.

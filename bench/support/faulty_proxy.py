@@ -44,8 +44,9 @@ class FaultyProxy:
     async def _listen(self):
         self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
 
-    def _fault(self):
+    def _fault(self, request):
         self.counts["requests"] += 1
+        self.counts[kind(request)] += 1
         if self.random.random() >= self.share:
             return None
         fault = self.random.choice(FAULTS)
@@ -62,7 +63,7 @@ class FaultyProxy:
         answers = asyncio.ensure_future(self._answers(upstream, writer, state))
         try:
             while chunk := await reader.read(CHUNK):
-                fault = self._fault() if chunk.startswith(METHODS) else None
+                fault = self._fault(chunk) if chunk.startswith(METHODS) else None
                 if fault == "slow":
                     await asyncio.sleep(self.random.uniform(0.05, 0.5))
                 elif fault == "unavailable":
@@ -98,6 +99,14 @@ class FaultyProxy:
             writer.close()
         except OSError:
             pass
+
+
+def kind(request):
+    """What a request is, as a price list has it."""
+    method, target = request.split(None, 2)[:2]
+    if method == b"GET":
+        return "list" if b"list-type=" in target else "get"
+    return {b"HEAD": "get", b"DELETE": "delete"}.get(method, "put")
 
 
 def reset(writer):

@@ -38,7 +38,7 @@ use deltalake::{DeltaTable, DeltaTableError};
 use flakewise_model::Batch;
 
 use crate::files::{DataFile, Selection, attempt_files, run_files};
-use crate::table::{TableKind, transaction_ids};
+use crate::table::{CHECKPOINT_INTERVAL, TableKind, transaction_ids};
 use crate::verdicts::verdict_files;
 use crate::{History, HistoryError};
 
@@ -201,8 +201,18 @@ async fn commit(table: &DeltaTable, ids: &[String], files: &[DataFile]) -> Resul
     let commit = CommitBuilder::from(properties)
         .with_actions(actions)
         .build(Some(table.snapshot()?), table.log_store(), operation)
+        .into_prepared_commit_future()
+        .await?
         .await?;
-    Ok(commit.version())
+    let version = commit.version;
+    // What the engine does after a commit reads and lists the log again, so it is done only
+    // where a checkpoint is due. It is no part of the commit, which has succeeded.
+    if (version + 1).is_multiple_of(CHECKPOINT_INTERVAL)
+        && let Err(error) = commit.await
+    {
+        tracing::info!(%error, version, "no checkpoint was written");
+    }
+    Ok(version)
 }
 
 /// Whether a commit failed only because another one came first.

@@ -9,7 +9,8 @@
 //! machine's metadata service would give is not used unless the environment names
 //! it: outside of the provider's machines, asking for it takes long and fails.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use deltalake::logstore::{
@@ -24,8 +25,9 @@ use object_store::path::Path;
 use object_store::{
     Error, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions, RetryConfig,
 };
-use url::Url;
+use url::{Position, Url};
 
+use crate::log_cache::LogCache;
 use crate::{History, HistoryError};
 
 /// How long a request is repeated, all tries together. Nobody's build waits longer
@@ -66,6 +68,10 @@ fn missing(scheme: &str, variable: impl Fn(&str) -> bool) -> Option<String> {
 
 struct Buckets;
 
+/// The stores of this process by the URL of a bucket, so that tables share connections and what is
+/// known of logs.
+static OPEN: LazyLock<Mutex<HashMap<String, ObjectStoreRef>>> = LazyLock::new(Mutex::default);
+
 impl ObjectStoreFactory for Buckets {
     fn parse_url_opts(&self, url: &Url, _: &StorageConfig) -> DeltaResult<(ObjectStoreRef, Path)> {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -74,17 +80,24 @@ impl ObjectStoreFactory for Buckets {
             return Err(Error::Unauthenticated { path: url.path().to_owned(), source: reason.into() }.into());
         }
         let (scheme, path) = ObjectStoreScheme::parse(url).map_err(Error::from)?;
+        let bucket = url[..Position::BeforePath].to_owned();
+        if let Some(store) = OPEN.lock().expect("nobody panicked").get(&bucket) {
+            return Ok((Arc::clone(store), path));
+        }
         let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
         let url = url.as_str();
         let store: ObjectStoreRef = match scheme {
-            ObjectStoreScheme::GoogleCloudStorage => {
-                Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?)
+            ObjectStoreScheme::GoogleCloudStorage => Arc::new(LogCache::new(
+                GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?,
+            )),
+            ObjectStoreScheme::MicrosoftAzure => Arc::new(LogCache::new(
+                MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?,
+            )),
+            _ => {
+                Arc::new(LogCache::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?))
             }
-            ObjectStoreScheme::MicrosoftAzure => {
-                Arc::new(MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?)
-            }
-            _ => Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?),
         };
+        OPEN.lock().expect("nobody panicked").insert(bucket, Arc::clone(&store));
         Ok((store, path))
     }
 }

@@ -38,6 +38,7 @@ mod columns;
 mod error;
 mod files;
 mod flaky;
+mod log_cache;
 mod maintain;
 mod orders;
 mod overview;

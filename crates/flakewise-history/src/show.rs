@@ -65,8 +65,8 @@ impl History {
 }
 
 /// Ids that contain the text, in order, or the one a finding of this id is
-/// about. A test whose own name is the text goes before those that merely
-/// contain it. Tests are recognised by their present ids.
+/// about. A test whose own name is the text, or its id as its runner writes it, goes
+/// before those that merely contain it. Tests are recognised by their present ids.
 async fn candidates(
     session: &SessionContext,
     part: &str,
@@ -100,11 +100,12 @@ async fn candidates(
     }
     tests.sort_unstable();
     tests.dedup();
-    let named: Vec<_> = tests
-        .iter()
-        .filter(|test| test.parse::<TestId>().is_ok_and(|id| id.parameters().is_none() && id.name() == part))
-        .cloned()
-        .collect();
+    let is_named = |id: &TestId| {
+        let native = &id.as_str()[id.scheme().len() + 1..];
+        native == part || (id.parameters().is_none() && id.name() == part)
+    };
+    let named: Vec<_> =
+        tests.iter().filter(|test| test.parse().is_ok_and(|id| is_named(&id))).cloned().collect();
     Ok(if named.len() == 1 { named } else { tests })
 }
 

@@ -14,6 +14,9 @@ use crate::{History, HistoryError};
 /// Where a table says which format it has.
 const FORMAT_KEY: &str = "flakewise.format";
 
+/// How many commits are read one by one, at most.
+pub(crate) const CHECKPOINT_INTERVAL: u64 = 10;
+
 /// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableKind {
@@ -121,7 +124,7 @@ impl History {
             (FORMAT_KEY, FORMAT.to_string()),
             // Exactly-once keys are kept this long; see `append`.
             ("delta.setTransactionRetentionDuration", "interval 7 days".to_owned()),
-            ("delta.checkpointInterval", "50".to_owned()),
+            ("delta.checkpointInterval", CHECKPOINT_INTERVAL.to_string()),
         ]
         .into_iter()
         .map(|(key, value)| (key.to_owned(), Some(value)))

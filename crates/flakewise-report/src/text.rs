@@ -15,7 +15,7 @@ use crate::words::{
 
 /// Failures listed per finding.
 const FAILURES: usize = 3;
-/// Failures of several tests listed.
+/// Failures shared by several tests that are listed.
 const SHARED: usize = 5;
 const WIDTH: usize = 100;
 
@@ -90,7 +90,7 @@ fn write_shared(out: &mut String, shared: &[SharedFailure]) -> std::fmt::Result 
     if shared.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{}", styled(BOLD, count(shared.len() as u64, "failure") + " of several tests"))?;
+    writeln!(out, "\n{}", styled(BOLD, count(shared.len() as u64, "failure") + " shared by several tests"))?;
     for SharedFailure { tests, failure } in shared.iter().take(SHARED) {
         let seen = format!("{} to {}", day(failure.first_seen), day(failure.last_seen));
         let tests_count = count(tests.len() as u64, "test");

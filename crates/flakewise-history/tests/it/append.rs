@@ -81,17 +81,29 @@ fn ids_are_remembered_across_checkpoints() {
     }
     let keep = std::time::Duration::ZERO;
     history.maintain(&MaintainOptions { dry_run: false, keep }, &|_, _, _| {}).expect("maintained");
-    let log = folder.path().join("acme~shop/attempts/_delta_log");
-    let checkpoints = std::fs::read_dir(log)
-        .expect("the log is there")
-        .filter(|entry| {
-            entry.as_ref().is_ok_and(|entry| entry.file_name().to_string_lossy().contains("checkpoint."))
-        })
-        .count();
-    assert!(checkpoints > 0, "maintenance makes a checkpoint");
+    assert!(checkpoints(&folder) > 0, "maintenance makes a checkpoint");
     let appended = open(&folder).append(&batches).expect("written");
     assert_eq!(appended.reports_known, 3);
     assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 3);
+}
+
+/// Otherwise every reader would read every entry of the log.
+#[test]
+fn appends_make_a_checkpoint_now_and_then() {
+    let (folder, history) = scratch();
+    for number in 0..25 {
+        let batch = BatchBuilder::new(&format!("r{number}"), "c", 0).attempt("test_a", Passed).build();
+        history.append(&[batch]).expect("written");
+    }
+    assert_eq!(checkpoints(&folder), 2);
+    assert_eq!(count(&open(&folder), "SELECT count(*) FROM attempts"), 25);
+}
+
+fn checkpoints(store: &tempfile::TempDir) -> usize {
+    let log = store.path().join("acme~shop/attempts/_delta_log");
+    let entries = std::fs::read_dir(log).expect("the log is there");
+    let names = entries.map(|entry| entry.expect("readable").file_name());
+    names.filter(|name| name.to_string_lossy().contains("checkpoint.")).count()
 }
 
 #[test]

@@ -77,6 +77,10 @@ fn a_part_of_a_name_is_enough_if_it_names_one_test() {
     assert!(matches!(show("other"), Matches::One(_)));
     // The test whose whole name this is wins over those that contain it.
     assert!(matches!(show("test_total"), Matches::One(found) if found.test.name() == "test_total"));
+    // So does the one whose whole id this is, as the runner writes it.
+    let Matches::One(found) = show("test_total") else { unreachable!("shown above") };
+    let native = found.test.as_str().trim_start_matches("pytest:").to_owned();
+    assert!(matches!(show(&native), Matches::One(found) if found.test.name() == "test_total"), "{native}");
     assert!(matches!(show("total_"), Matches::One(_)));
     assert!(matches!(show("tal"), Matches::Several(names, false) if names.len() == 2));
     assert!(matches!(show("nonsense"), Matches::None));

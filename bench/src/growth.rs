@@ -1,0 +1,115 @@
+//! One history that grows: what another million attempts cost, and what each
+//! command needs, at a million, ten million and a hundred million.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use flakewise_history::{History, StoreUrl};
+
+use crate::generate::{Generator, Scale};
+use crate::measure::{Cost, header, own_cpu, run as measured};
+use crate::{Options, Outcome};
+
+const PROJECT: &str = "bench";
+/// Which test is shown: one of those that run often.
+const SHOWN: usize = 100;
+
+pub(crate) fn run(options: &Options) -> Outcome<()> {
+    print!("{}", header("growth", options));
+    let scratch = tempfile::tempdir()?;
+    let store = scratch.path().join("history").to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
+    // A day has half a million attempts, in CI's version 10,000.
+    let (attempts_per_run, sizes): (usize, &[usize]) =
+        if options.short { (100, &[2, 10]) } else { (5_000, &[2, 20, 200]) };
+    let commits_per_day = 10;
+    let scale = Scale {
+        tests: 20_000,
+        commits: sizes.last().unwrap_or(&0) * commits_per_day,
+        runs_per_commit: 10,
+        attempts_per_run,
+        commits_per_day,
+    };
+    let day_rows = commits_per_day * scale.runs_per_commit * attempts_per_run;
+    let history = History::new(StoreUrl::parse(&store)?, PROJECT);
+    let mut growth =
+        Growth { flakewise: &options.flakewise, store, generator: Generator::new(scale, options.seed) };
+    println!("days     of {day_rows} attempts in 10 appends, `maintain` after each\n");
+    println!(
+        "                      append   maintain                     report          show           suggest"
+    );
+    println!(
+        "attempts  files   B/a    CPU s of a million    MB     CPU s     MB   CPU s     MB   read    CPU s     MB"
+    );
+    let mut day = 0;
+    for size in sizes {
+        let (mut append, mut maintain, mut memory) = (Duration::ZERO, Duration::ZERO, 0);
+        while day < *size {
+            let appended = growth.append_day(&history, day, commits_per_day)?;
+            let maintained = growth.command(&["maintain"])?.0;
+            // Of the last two days.
+            if *size - day <= 2 {
+                append += appended;
+                maintain += maintained.cpu;
+            }
+            memory = memory.max(maintained.peak);
+            day += 1;
+        }
+        let rows = day * day_rows;
+        let per_million = 1e6 / (2 * day_rows) as f64;
+        let files = history.data_files()?.0;
+        let bytes: u64 = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();
+        let report = growth.command(&["report", "--format", "json"])?.0;
+        let test = growth.generator.test(SHOWN).as_str().to_owned();
+        let show = growth.command(&["show", &test, "--format", "json"])?.0;
+        let suggest = growth.command(&["quarantine", "suggest"])?.0;
+        println!(
+            "{rows:>8}  {:>5}  {:>4.1}   {:>5.2}      {:>5.2}    {:>4}     {:>5.2}   {:>4}   {:>5.2}   {:>4}   {:>4.1} %   {:>5.2}   {:>4}",
+            files.len(),
+            bytes as f64 / rows as f64,
+            append.as_secs_f64() * per_million,
+            maintain.as_secs_f64() * per_million,
+            memory,
+            report.cpu.as_secs_f64(),
+            report.peak,
+            show.cpu.as_secs_f64(),
+            show.peak,
+            100.0 * show.read as f64 / bytes as f64,
+            suggest.cpu.as_secs_f64(),
+            suggest.peak,
+        );
+    }
+    println!(
+        "\nB/a: bytes of data files per attempt; MB: the most memory of the process; read: bytes that `show` read,\n\
+         log and footers included, in per cent of the table; suggest: `quarantine suggest`. Of `append` and\n\
+         `maintain` the last two days count."
+    );
+    Ok(())
+}
+
+struct Growth<'a> {
+    flakewise: &'a PathBuf,
+    store: String,
+    generator: Generator,
+}
+
+impl Growth<'_> {
+    /// Appends the runs of a day; what that costs without making them.
+    fn append_day(&mut self, history: &History, day: usize, commits: usize) -> Outcome<Duration> {
+        let mut cpu = Duration::ZERO;
+        for commit in day * commits..(day + 1) * commits {
+            let batches = self.generator.commit(commit);
+            let before = own_cpu()?;
+            history.append(&batches)?;
+            cpu += own_cpu()?.saturating_sub(before);
+        }
+        Ok(cpu)
+    }
+
+    /// Runs a command on the store.
+    fn command(&self, arguments: &[&str]) -> Outcome<(Cost, String)> {
+        let mut command = Command::new(self.flakewise);
+        command.args(arguments).args(["--store", &self.store, "--project", PROJECT]);
+        measured(&mut command)
+    }
+}
