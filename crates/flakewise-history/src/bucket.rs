@@ -27,7 +27,7 @@ use object_store::{
 };
 use url::{Position, Url};
 
-use crate::log_cache::LogCache;
+use crate::cached::Cached;
 use crate::{History, HistoryError};
 
 /// How long a request is repeated, all tries together. Nobody's build waits longer
@@ -87,15 +87,13 @@ impl ObjectStoreFactory for Buckets {
         let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
         let url = url.as_str();
         let store: ObjectStoreRef = match scheme {
-            ObjectStoreScheme::GoogleCloudStorage => Arc::new(LogCache::new(
+            ObjectStoreScheme::GoogleCloudStorage => Arc::new(Cached::new(
                 GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?,
             )),
-            ObjectStoreScheme::MicrosoftAzure => Arc::new(LogCache::new(
+            ObjectStoreScheme::MicrosoftAzure => Arc::new(Cached::new(
                 MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?,
             )),
-            _ => {
-                Arc::new(LogCache::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?))
-            }
+            _ => Arc::new(Cached::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?)),
         };
         OPEN.lock().expect("nobody panicked").insert(bucket, Arc::clone(&store));
         Ok((store, path))

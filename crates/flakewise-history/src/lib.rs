@@ -34,11 +34,11 @@ mod append;
 #[doc(hidden)]
 pub mod bare;
 mod bucket;
+mod cached;
 mod columns;
 mod error;
 mod files;
 mod flaky;
-mod log_cache;
 mod maintain;
 mod orders;
 mod overview;

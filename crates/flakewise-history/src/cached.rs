@@ -1,9 +1,10 @@
-//! Log entries of a bucket, requested once.
+//! What a bucket is asked for once.
 //!
 //! The engine replays the log of a table several times for one append, and each
-//! replay requests every entry. Entries and checkpoints never change once they are
-//! written, so this store keeps them while the process lives. Everything else goes
-//! to the store behind it.
+//! replay requests every entry. It reads the end of a data file for each statement,
+//! where the file says what is in it, and often that is the whole file. Neither log
+//! entries nor data files change once they are written, so this store keeps both
+//! while the process lives. Everything else goes to the store behind it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,52 +15,73 @@ use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    Attributes, CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The largest file that is kept.
-const LARGEST: u64 = 4_000_000;
+/// The largest log entry that is kept.
+const LARGEST_ENTRY: u64 = 4_000_000;
+/// The longest end of a data file that is kept.
+const LONGEST_END: u64 = 1_000_000;
 /// How much is kept, in bytes.
 const MOST: u64 = 64_000_000;
 
-/// A store that requests each log entry once.
+/// A store that requests log entries and ends of data files once.
 #[derive(Debug)]
-pub(crate) struct LogCache<S> {
+pub(crate) struct Cached<S> {
     store: S,
     kept: Mutex<Kept>,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
-    files: HashMap<Path, (ObjectMeta, Bytes)>,
+    files: HashMap<Path, End>,
     bytes: u64,
 }
 
-impl<S: ObjectStore> LogCache<S> {
+/// The end of a file, or all of it.
+#[derive(Clone, Debug)]
+struct End {
+    meta: ObjectMeta,
+    start: u64,
+    bytes: Bytes,
+}
+
+impl End {
+    async fn of(result: GetResult) -> Result<Self> {
+        let (meta, start) = (result.meta.clone(), result.range.start);
+        Ok(Self { meta, start, bytes: result.bytes().await? })
+    }
+
+    /// The answer to a request, if it is in here.
+    fn answer(&self, range: Option<&GetRange>) -> Option<GetResult> {
+        let size = self.meta.size;
+        let range = range.map_or(Ok(0..size), |range| range.as_range(size)).ok()?;
+        let place = |position: u64| usize::try_from(position.checked_sub(self.start)?).ok();
+        let (start, end) = (place(range.start)?, place(range.end)?);
+        let part = (start <= end && end <= self.bytes.len()).then(|| self.bytes.slice(start..end))?;
+        let payload = GetResultPayload::Stream(futures::stream::iter([Ok(part)]).boxed());
+        Some(GetResult { payload, meta: self.meta.clone(), range, attributes: Attributes::default() })
+    }
+}
+
+impl<S: ObjectStore> Cached<S> {
     pub(crate) fn new(store: S) -> Self {
         Self { store, kept: Mutex::default() }
     }
 
-    fn known(&self, path: &Path) -> Option<(ObjectMeta, Bytes)> {
-        self.kept.lock().expect("nobody panicked").files.get(path).cloned()
+    fn known(&self, path: &Path, range: Option<&GetRange>) -> Option<GetResult> {
+        self.kept.lock().expect("nobody panicked").files.get(path)?.answer(range)
     }
 
-    /// Requests the whole of a file and keeps it, unless it is too large.
-    async fn request(&self, path: &Path) -> Result<Option<(ObjectMeta, Bytes)>> {
-        let result = self.store.get_opts(path, GetOptions::default()).await?;
-        if result.meta.size > LARGEST {
-            return Ok(None);
-        }
-        let meta = result.meta.clone();
-        let bytes = result.bytes().await?;
+    fn keep(&self, path: &Path, end: &End) {
         let mut kept = self.kept.lock().expect("nobody panicked");
-        if kept.bytes + meta.size <= MOST {
-            kept.bytes += meta.size;
-            kept.files.insert(path.clone(), (meta.clone(), bytes.clone()));
+        let size = end.bytes.len() as u64;
+        if kept.bytes + size <= MOST {
+            kept.bytes += size;
+            let before = kept.files.insert(path.clone(), end.clone());
+            kept.bytes -= before.map_or(0, |before| before.bytes.len() as u64);
         }
-        drop(kept);
-        Ok(Some((meta, bytes)))
     }
 }
 
@@ -74,6 +96,12 @@ fn is_log_entry(path: &Path) -> bool {
         && (kind == "json" || kind.ends_with("parquet"))
 }
 
+/// Whether it is a file that Flakewise wrote rows to, which has a name of its own.
+fn is_data_file(path: &Path) -> bool {
+    let name = path.filename().unwrap_or_default();
+    !path.as_ref().contains("_delta_log/") && name.ends_with(".parquet")
+}
+
 /// Whether a request asks for bytes and nothing besides.
 fn is_plain(options: &GetOptions) -> bool {
     let GetOptions { if_match, if_none_match, if_modified_since, if_unmodified_since, version, head, .. } =
@@ -86,33 +114,39 @@ fn is_plain(options: &GetOptions) -> bool {
         && !head
 }
 
-impl<S: fmt::Display> fmt::Display for LogCache<S> {
+impl<S: fmt::Display> fmt::Display for Cached<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.store.fmt(f)
     }
 }
 
 #[async_trait::async_trait]
-impl<S: ObjectStore> ObjectStore for LogCache<S> {
+impl<S: ObjectStore> ObjectStore for Cached<S> {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        if !is_log_entry(location) || !is_plain(&options) {
+        let is_entry = is_log_entry(location);
+        if !is_plain(&options) || !(is_entry || is_data_file(location)) {
             return self.store.get_opts(location, options).await;
         }
-        let file = match self.known(location) {
-            Some(file) => Some(file),
-            None => self.request(location).await?,
-        };
-        let Some((meta, bytes)) = file else { return self.store.get_opts(location, options).await };
-        let wanted = options.range.as_ref().map(|range| range.as_range(meta.size)).transpose();
-        let Ok(wanted) = wanted else {
-            // The store's own error says it best.
-            return self.store.get_opts(location, options).await;
-        };
-        let range = wanted.unwrap_or(0..meta.size);
-        let place = |position: u64| usize::try_from(position).unwrap_or(usize::MAX).min(bytes.len());
-        let part = bytes.slice(place(range.start)..place(range.end));
-        let payload = GetResultPayload::Stream(futures::stream::iter([Ok(part)]).boxed());
-        Ok(GetResult { payload, meta, range, attributes: object_store::Attributes::default() })
+        let range = options.range.clone();
+        if let Some(answer) = self.known(location, range.as_ref()) {
+            return Ok(answer);
+        }
+        // Of a log entry, everything is read sooner or later.
+        let wanted = if is_entry { GetOptions::default() } else { options.clone() };
+        let result = self.store.get_opts(location, wanted).await?;
+        let (length, size) = (result.range.end - result.range.start, result.meta.size);
+        let is_kept =
+            if is_entry { size <= LARGEST_ENTRY } else { result.range.end == size && length <= LONGEST_END };
+        if is_kept {
+            let end = End::of(result).await?;
+            self.keep(location, &end);
+            if let Some(answer) = end.answer(range.as_ref()) {
+                return Ok(answer);
+            }
+        } else if !is_entry {
+            return Ok(result);
+        }
+        self.store.get_opts(location, options).await
     }
 
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
@@ -171,7 +205,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_kept_is_not_requested_again() {
-        let store = LogCache::new(InMemory::new());
+        let store = Cached::new(InMemory::new());
         let (entry, last) = (Path::from(ENTRY), Path::from("_delta_log/_last_checkpoint"));
         for path in [&entry, &last] {
             store.put(path, "0123456789".into()).await.expect("written");
@@ -191,8 +225,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_end_of_a_data_file_is_requested_once() {
+        let store = Cached::new(InMemory::new());
+        let file = Path::from("history/shop/attempts/part-1.parquet");
+        store.put(&file, "0123456789".into()).await.expect("written");
+        // Not the end, so not kept.
+        assert_eq!(store.get_range(&file, 0..3).await.expect("read"), "012");
+        assert_eq!(store.get_range(&file, 5..10).await.expect("read"), "56789");
+        store.store.delete(&file).await.expect("deleted");
+        assert_eq!(store.get_range(&file, 6..8).await.expect("read"), "67");
+        for range in [0..3, 4..8] {
+            let error = store.get_range(&file, range).await.expect_err("only the end is kept");
+            assert!(matches!(error, object_store::Error::NotFound { .. }), "{error}");
+        }
+    }
+
+    #[tokio::test]
     async fn an_entry_that_is_not_there_yet_is_looked_for_again() {
-        let store = LogCache::new(InMemory::new());
+        let store = Cached::new(InMemory::new());
         let entry = Path::from(ENTRY);
         assert!(matches!(store.get(&entry).await, Err(object_store::Error::NotFound { .. })));
         store.put(&entry, "now".into()).await.expect("written");
