@@ -18,7 +18,7 @@ use futures::TryStreamExt as _;
 use crate::append::is_lost_race;
 use crate::columns::written_schema;
 use crate::files::{DataFile, encode};
-use crate::session::Reading;
+use crate::session::{Reading, empty_session};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
@@ -182,7 +182,7 @@ impl History {
         table: &DeltaTable,
         files: &[LiveFile],
     ) -> Result<(Vec<DataFile>, u64), HistoryError> {
-        let session = self.empty_session(Reading::Most);
+        let session = empty_session(Reading::Most);
         table.update_datafusion_session(&session.state()).map_err(HistoryError::query)?;
         let provider = table
             .table_provider()

@@ -16,7 +16,7 @@ use flakewise_model::{Rename, RenameAction, RenameDecision, Renames, TestId};
 use crate::columns::{RENAMES, named, rows_of};
 use crate::files::{DataFile, day_number, encode, times};
 use crate::report::{Columns, collect, literal, texts};
-use crate::session::{Reading, register};
+use crate::session::{Reading, empty_session, register};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
@@ -94,7 +94,7 @@ impl History {
 
     async fn decisions(&self) -> Result<Vec<RenameDecision>, HistoryError> {
         let Some(table) = self.open(TableKind::Renames).await? else { return Ok(Vec::new()) };
-        let session = self.empty_session(Reading::Most);
+        let session = empty_session(Reading::Most);
         register(&session, "renames", &table, RENAMES).await.map_err(HistoryError::query)?;
         let mut decisions = Vec::new();
         for batch in collect(&session, "SELECT * FROM renames ORDER BY decided_at, former").await? {

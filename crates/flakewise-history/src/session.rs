@@ -16,11 +16,9 @@ use crate::{History, HistoryError};
 
 /// Memory for sorting and grouping; beyond it the engine spills to disk.
 const MEMORY: usize = 2 << 30;
-/// How much of a file's end is read first. Footers of our files fit; the
+/// How much of a file's end is fetched first. Footers of our files fit; the
 /// engine's default of half a megabyte would be most of a small file.
 const FOOTER_GUESS: usize = 32 << 10;
-/// The same in a bucket, where a request costs more than its bytes: small files come as a whole.
-const FOOTER_GUESS_IN_BUCKET: usize = 256 << 10;
 
 /// Outcomes that turn a build red, as SQL.
 pub(crate) const FAILURES: &str = "('failed', 'errored', 'timed-out', 'crashed')";
@@ -41,12 +39,12 @@ pub(crate) enum Reading {
 }
 
 /// A session with nothing in it.
-fn empty_session(reading: Reading, footer_guess: usize) -> SessionContext {
+pub(crate) fn empty_session(reading: Reading) -> SessionContext {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let mut config = SessionConfig::new().with_target_partitions(cores).with_information_schema(true);
     let parquet = &mut config.options_mut().execution.parquet;
     parquet.pushdown_filters = reading == Reading::Few;
-    parquet.metadata_size_hint = Some(footer_guess);
+    parquet.metadata_size_hint = Some(FOOTER_GUESS);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(MEMORY)))
         .build_arc()
@@ -55,12 +53,6 @@ fn empty_session(reading: Reading, footer_guess: usize) -> SessionContext {
 }
 
 impl History {
-    /// A session with nothing in it, for files of this store.
-    pub(crate) fn empty_session(&self, reading: Reading) -> SessionContext {
-        let guess = if self.store.is_bucket() { FOOTER_GUESS_IN_BUCKET } else { FOOTER_GUESS };
-        empty_session(reading, guess)
-    }
-
     /// A session with everything the docs promise.
     pub(crate) async fn full_session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
         let session = self.session(reading).await?;
@@ -81,7 +73,7 @@ impl History {
             || HistoryError::NoHistory { store: self.store.to_string(), project: self.project.clone() };
         let attempts = self.open(TableKind::Attempts).await?.ok_or_else(missing)?;
         let runs = self.open(TableKind::Runs).await?.ok_or_else(missing)?;
-        let session = self.empty_session(reading);
+        let session = empty_session(reading);
         register(&session, "attempts", &attempts, TableKind::Attempts.columns())
             .await
             .map_err(HistoryError::query)?;

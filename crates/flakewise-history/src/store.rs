@@ -82,11 +82,6 @@ impl StoreUrl {
         url
     }
 
-    /// Whether this is a bucket, and not a folder.
-    pub(crate) fn is_bucket(&self) -> bool {
-        self.folder.is_none()
-    }
-
     /// The folder of one of a project's tables, for local stores.
     pub(crate) fn table_folder(&self, project: &str, table: &str) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(folder_name(project)).join(table))
