@@ -8,7 +8,7 @@ use std::time::Duration;
 use flakewise_history::{History, StoreUrl};
 
 use crate::generate::{Generator, Scale};
-use crate::measure::{Cost, header, own_cpu, run as measured};
+use crate::measure::{Cost, header, own_cpu, run as measured, size_of};
 use crate::{Options, Outcome};
 
 const PROJECT: &str = "bench";
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         let (mut append, mut maintain, mut memory) = (Duration::ZERO, Duration::ZERO, 0);
         while day < *size {
             let appended = growth.append_day(&history, day, commits_per_day)?;
-            let maintained = growth.command(&["maintain"])?.0;
+            let maintained = growth.command(&["maintain"])?;
             // Of the last two days.
             if *size - day <= 2 {
                 append += appended;
@@ -58,11 +58,11 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         let rows = day * day_rows;
         let per_million = 1e6 / (2 * day_rows) as f64;
         let files = history.data_files()?.0;
-        let bytes: u64 = files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum();
-        let report = growth.command(&["report", "--format", "json"])?.0;
+        let bytes = size_of(&files);
+        let report = growth.command(&["report", "--format", "json"])?;
         let test = growth.generator.test(SHOWN).as_str().to_owned();
-        let show = growth.command(&["show", &test, "--format", "json"])?.0;
-        let suggest = growth.command(&["quarantine", "suggest"])?.0;
+        let show = growth.command(&["show", &test, "--format", "json"])?;
+        let suggest = growth.command(&["quarantine", "suggest"])?;
         println!(
             "{rows:>8}  {:>5}  {:>4.1}   {:>5.2}      {:>5.2}    {:>4}     {:>5.2}   {:>4}   {:>5.2}   {:>4}   {:>4.1} %   {:>5.2}   {:>4}",
             files.len(),
@@ -107,9 +107,9 @@ impl Growth<'_> {
     }
 
     /// Runs a command on the store.
-    fn command(&self, arguments: &[&str]) -> Outcome<(Cost, String)> {
+    fn command(&self, arguments: &[&str]) -> Outcome<Cost> {
         let mut command = Command::new(self.flakewise);
         command.args(arguments).args(["--store", &self.store, "--project", PROJECT]);
-        measured(&mut command)
+        Ok(measured(&mut command)?.0)
     }
 }

@@ -1,5 +1,6 @@
 //! What a process costs.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -66,6 +67,11 @@ pub(crate) fn run(command: &mut Command) -> Outcome<(Cost, String)> {
     }
     let text = reader.join().map_err(|_| "the output could not be read")??;
     Ok((Cost { wall, cpu, read, peak }, text))
+}
+
+/// The bytes of all these files.
+pub(crate) fn size_of(files: &[PathBuf]) -> u64 {
+    files.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum()
 }
 
 /// The least of several costs, by processor time.

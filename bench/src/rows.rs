@@ -9,7 +9,7 @@ use flakewise_history::bare::bare_report;
 use flakewise_history::{History, MaintainOptions, StoreUrl};
 
 use crate::generate::{Generator, Scale};
-use crate::measure::{header, least, ratio, run as measured};
+use crate::measure::{header, least, ratio, run as measured, size_of};
 use crate::{Options, Outcome};
 
 const PROJECT: &str = "bench";
@@ -39,8 +39,7 @@ pub(crate) fn run(options: &Options, folder: Option<PathBuf>) -> Outcome<()> {
         fill(&history, &mut generator, commits)?;
     }
     let (attempts, runs) = history.data_files()?;
-    let bytes: u64 =
-        attempts.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
+    let bytes = size_of(&attempts);
     println!("files    {}, {:.1} MB", attempts.len(), bytes as f64 / 1e6);
 
     let list = scratch.path().join("files.txt");

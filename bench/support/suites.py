@@ -94,7 +94,7 @@ CALM = {
     for suite in (
         Real("click", "8.5.1"),
         Real("attrs", "26.1.0", ("hypothesis<7", "cloudpickle")),
-        # A later Werkzeug answers otherwise than one of its tests expects.
+        # Later versions of Werkzeug fail one of its tests.
         Real("flask", "3.1.3", ("asgiref", "python-dotenv", "werkzeug==3.1.3"), major="8"),
         # Its server fixture listens at a fixed port.
         Real("httpx", "0.28.1", ("uvicorn", "trio", "trustme", "chardet", "brotli", "zstandard>=0.18", "h2>=3,<5",

@@ -87,14 +87,15 @@ impl ObjectStoreFactory for Buckets {
         let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
         let url = url.as_str();
         let store: ObjectStoreRef = match scheme {
-            ObjectStoreScheme::GoogleCloudStorage => Arc::new(Cached::new(
-                GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?,
-            )),
-            ObjectStoreScheme::MicrosoftAzure => Arc::new(Cached::new(
-                MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?,
-            )),
-            _ => Arc::new(Cached::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?)),
+            ObjectStoreScheme::GoogleCloudStorage => {
+                Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?)
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                Arc::new(MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?)
+            }
+            _ => Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?),
         };
+        let store: ObjectStoreRef = Arc::new(Cached::new(store));
         OPEN.lock().expect("nobody panicked").insert(bucket, Arc::clone(&store));
         Ok((store, path))
     }

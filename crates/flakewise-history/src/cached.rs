@@ -1,4 +1,4 @@
-//! What a bucket is asked for once.
+//! What is requested of a bucket once.
 //!
 //! The engine replays the log of a table several times for one append, and each
 //! replay requests every entry. Of a data file it requests the last eight bytes,
@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use bytes::Bytes;
+use deltalake::logstore::ObjectStoreRef;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use object_store::path::Path;
@@ -20,17 +21,17 @@ use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The largest log entry that is kept.
-const LARGEST_ENTRY: u64 = 4_000_000;
+/// How much of a checkpoint is requested and kept.
+const CHECKPOINT: u64 = 4_000_000;
 /// How much of the end of a data file is requested and kept. Footers of our files fit.
 const END: u64 = 256 << 10;
-/// How much is kept, in bytes.
+/// Once this much is kept, in bytes, nothing else is.
 const MOST: u64 = 64_000_000;
 
 /// A store that requests log entries and ends of data files once.
 #[derive(Debug)]
-pub(crate) struct Cached<S> {
-    store: S,
+pub(crate) struct Cached {
+    store: ObjectStoreRef,
     kept: Mutex<Kept>,
 }
 
@@ -66,8 +67,8 @@ impl End {
     }
 }
 
-impl<S: ObjectStore> Cached<S> {
-    pub(crate) fn new(store: S) -> Self {
+impl Cached {
+    pub(crate) fn new(store: ObjectStoreRef) -> Self {
         Self { store, kept: Mutex::default() }
     }
 
@@ -75,17 +76,20 @@ impl<S: ObjectStore> Cached<S> {
         self.kept.lock().expect("nobody panicked").files.get(path).cloned()
     }
 
-    /// Requests a log entry, or the end of a data file, and keeps it. None if an entry is too
-    /// large, or the store cannot tell what the end is, as Azure.
+    /// Requests a log entry, or the end of a data file, and keeps it. None if there is no room,
+    /// or the store cannot tell what the end is, as Azure.
     async fn request(&self, path: &Path, is_entry: bool) -> Result<Option<End>> {
-        let range = (!is_entry).then_some(GetRange::Suffix(END));
+        if self.kept.lock().expect("nobody panicked").bytes >= MOST {
+            return Ok(None);
+        }
+        // Of an entry in JSON, everything is read.
+        let is_whole = is_entry && path.extension() == Some("json");
+        let length = if is_entry { CHECKPOINT } else { END };
+        let range = (!is_whole).then_some(GetRange::Suffix(length));
         let result = match self.store.get_opts(path, GetOptions { range, ..GetOptions::default() }).await {
             Err(Error::NotSupported { .. }) => return Ok(None),
             result => result?,
         };
-        if is_entry && result.meta.size > LARGEST_ENTRY {
-            return Ok(None);
-        }
         let end = End::of(result).await?;
         self.keep(path, &end);
         Ok(Some(end))
@@ -93,12 +97,9 @@ impl<S: ObjectStore> Cached<S> {
 
     fn keep(&self, path: &Path, end: &End) {
         let mut kept = self.kept.lock().expect("nobody panicked");
-        let size = end.bytes.len() as u64;
-        if kept.bytes + size <= MOST {
-            kept.bytes += size;
-            let before = kept.files.insert(path.clone(), end.clone());
-            kept.bytes -= before.map_or(0, |before| before.bytes.len() as u64);
-        }
+        let before = kept.files.insert(path.clone(), end.clone());
+        kept.bytes += end.bytes.len() as u64;
+        kept.bytes -= before.map_or(0, |before| before.bytes.len() as u64);
     }
 }
 
@@ -115,8 +116,7 @@ fn is_log_entry(path: &Path) -> bool {
 
 /// Whether it is a file that Flakewise wrote rows to, which has a name of its own.
 fn is_data_file(path: &Path) -> bool {
-    let name = path.filename().unwrap_or_default();
-    !path.as_ref().contains("_delta_log/") && name.ends_with(".parquet")
+    !path.as_ref().contains("_delta_log/") && path.extension() == Some("parquet")
 }
 
 /// Whether a request asks for bytes and nothing besides.
@@ -131,14 +131,14 @@ fn is_plain(options: &GetOptions) -> bool {
         && !head
 }
 
-impl<S: fmt::Display> fmt::Display for Cached<S> {
+impl fmt::Display for Cached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.store.fmt(f)
     }
 }
 
 #[async_trait::async_trait]
-impl<S: ObjectStore> ObjectStore for Cached<S> {
+impl ObjectStore for Cached {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         if location.filename() == Some("_last_checkpoint") {
             // The engine takes the path of a URL for one that is not encoded yet, and looks for
@@ -199,6 +199,8 @@ impl<S: ObjectStore> ObjectStore for Cached<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use object_store::ObjectStoreExt as _;
     use object_store::memory::InMemory;
 
@@ -216,13 +218,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_kept_is_not_requested_again() {
-        let store = Cached::new(InMemory::new());
+        let store = Cached::new(Arc::new(InMemory::new()));
         let (entry, last) = (Path::from(ENTRY), Path::from("_delta_log/_last_checkpoint"));
         for path in [&entry, &last] {
             store.put(path, "0123456789".into()).await.expect("written");
             store.get(path).await.expect("there").bytes().await.expect("read");
         }
-        // Behind its back: whoever asks again gets what was there.
+        // Not through the cache, which must still return what it has read.
         store.store.delete(&entry).await.expect("deleted");
         store.store.put(&last, "changed".into()).await.expect("written");
         let read = |path: Path| {
@@ -237,7 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_of_a_data_file_is_requested_once() {
-        let store = Cached::new(InMemory::new());
+        let store = Cached::new(Arc::new(InMemory::new()));
         let small = Path::from("history/shop/attempts/small.parquet");
         let large = Path::from("history/shop/attempts/large.parquet");
         store.put(&small, "0123456789".into()).await.expect("written");
@@ -259,7 +261,7 @@ mod tests {
     /// The engine asks for the name of a project that is encoded once too often.
     #[tokio::test]
     async fn the_last_checkpoint_of_any_project_is_found() {
-        let store = Cached::new(InMemory::new());
+        let store = Cached::new(Arc::new(InMemory::new()));
         let written = Path::parse("acme~shop/attempts/_delta_log/_last_checkpoint").expect("a path");
         store.put(&written, "7".into()).await.expect("written");
         let asked = Path::from("acme~shop/attempts/_delta_log/_last_checkpoint");
@@ -271,7 +273,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_entry_that_is_not_there_yet_is_looked_for_again() {
-        let store = Cached::new(InMemory::new());
+        let store = Cached::new(Arc::new(InMemory::new()));
         let entry = Path::from(ENTRY);
         assert!(matches!(store.get(&entry).await, Err(Error::NotFound { .. })));
         store.put(&entry, "now".into()).await.expect("written");
