@@ -100,10 +100,8 @@ async fn candidates(
     }
     tests.sort_unstable();
     tests.dedup();
-    let is_named = |id: &TestId| {
-        let native = &id.as_str()[id.scheme().len() + 1..];
-        native == part || (id.parameters().is_none() && id.name() == part)
-    };
+    let is_named =
+        |id: &TestId| id.without_scheme() == part || (id.parameters().is_none() && id.name() == part);
     let named: Vec<_> =
         tests.iter().filter(|test| test.parse().is_ok_and(|id| is_named(&id))).cloned().collect();
     Ok(if named.len() == 1 { named } else { tests })

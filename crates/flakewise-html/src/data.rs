@@ -265,7 +265,7 @@ struct Culprit {
 
 impl From<&CulpritNote> for Culprit {
     fn from(note: &CulpritNote) -> Self {
-        let name = |test: &TestId| line(&test.as_str()[test.scheme().len() + 1..]);
+        let name = |test: &TestId| line(test.without_scheme());
         Self {
             tests: note.tests.iter().map(name).collect(),
             shared: note.shared.iter().map(|state| line(state)).collect(),
@@ -276,7 +276,7 @@ impl From<&CulpritNote> for Culprit {
 /// How to look for a command that makes a test fail; pytest only, as the command
 /// it names.
 fn reproduce(test: &TestId) -> Option<String> {
-    let name = &test.as_str()[test.scheme().len() + 1..];
+    let name = test.without_scheme();
     // A name that cannot be shown as it is cannot be copied from the page either.
     let is_plain = line(name) == name && !name.contains('\\');
     (test.scheme() == "pytest" && is_plain)

@@ -229,7 +229,7 @@ pub(crate) fn find(suite: &Suite, name: &str) -> Result<TestKey, CulpritError> {
         return Ok(*test);
     }
     // `report` and `show` leave the scheme out.
-    let shown = |id: &TestId| id.as_str()[id.scheme().len() + 1..] == *name;
+    let shown = |id: &TestId| id.without_scheme() == name;
     let finding = FindingId::from_text(name);
     let is_it = |id: &TestId| id.as_str() == name || shown(id) || finding.names(id);
     if let Some(test) = tests.iter().find(|test| is_it(&suite.test_id(**test))) {

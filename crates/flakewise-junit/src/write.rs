@@ -109,15 +109,21 @@ fn cases(mut rest: &[Attempt]) -> Vec<Case<'_>> {
 /// The scheme and module of a test as they stand in its id.
 fn suite_name(test: &TestId) -> &str {
     let id = test.as_str();
-    let mut at = test.scheme().len() + 1;
-    while let Some(next) = id.as_bytes().get(at..at + 2) {
+    &id[..id.len() - test.without_scheme().len() + module(test).len()]
+}
+
+/// The module of a test as it stands in its id.
+fn module(test: &TestId) -> &str {
+    let rest = test.without_scheme();
+    let mut at = 0;
+    while let Some(next) = rest.as_bytes().get(at..at + 2) {
         match next {
-            b"::" => return &id[..at],
+            b"::" => return &rest[..at],
             [b'\\', _] => at += 2,
             _ => at += 1,
         }
     }
-    id
+    rest
 }
 
 struct Writer<'a, W> {
@@ -160,7 +166,7 @@ impl<'a, W: Write> Writer<'a, W> {
         // What follows `scheme:module::` reads best as class and name.
         let rest = case.test.as_str()[suite.len()..].trim_start_matches(':');
         let name_start = rest.len() - last_part(rest).len();
-        let module = &suite[case.test.scheme().len() + 1..];
+        let module = module(case.test);
         let classes = rest[..name_start].trim_end_matches(':');
         let separator = if module.is_empty() || classes.is_empty() { "" } else { "::" };
         write!(self.out, "    <testcase")?;

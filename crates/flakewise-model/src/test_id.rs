@@ -80,6 +80,19 @@ impl TestId {
         &self.text[..end]
     }
 
+    /// The id without its scheme, which is close to the name that the runner prints.
+    ///
+    /// ```
+    /// use flakewise_model::TestId;
+    ///
+    /// let id: TestId = "pytest:tests/test_cart.py::test_total".parse()?;
+    /// assert_eq!(id.without_scheme(), "tests/test_cart.py::test_total");
+    /// # Ok::<(), flakewise_model::TestIdError>(())
+    /// ```
+    pub fn without_scheme(&self) -> &str {
+        &self.text[self.scheme().len() + 1..]
+    }
+
     /// The file, package or binary the test lives in; empty when unknown.
     pub fn module(&self) -> String {
         unescape(self.parts().next().expect("an id has a module"))
@@ -163,7 +176,7 @@ impl TestId {
     }
 
     fn parts(&self) -> impl Iterator<Item = &str> {
-        split(&self.text[self.scheme().len() + 1..], "::")
+        split(self.without_scheme(), "::")
     }
 }
 
@@ -296,6 +309,7 @@ mod tests {
         ) {
             let id = build(&scheme, &module, &classes, &name, parameters.as_deref());
             prop_assert_eq!(id.scheme(), scheme.as_str());
+            prop_assert_eq!(format!("{scheme}:{}", id.without_scheme()), id.as_str());
             prop_assert_eq!(id.module(), module);
             prop_assert_eq!(id.class_path(), classes);
             prop_assert_eq!(id.name(), name);

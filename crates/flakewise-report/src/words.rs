@@ -76,7 +76,7 @@ pub(crate) fn revision(revision: &Revision) -> String {
 /// A test's id without its scheme, for printing: what people know from their
 /// runner.
 pub(crate) fn test_name(test: &TestId) -> String {
-    Foreign::new(&test.as_str()[test.scheme().len() + 1..]).line()
+    Foreign::new(test.without_scheme()).line()
 }
 
 /// The first line of a message, cut to a width.

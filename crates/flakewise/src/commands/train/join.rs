@@ -42,8 +42,7 @@ impl Names {
 fn names(id: &TestId) -> Vec<String> {
     let (module, name) = (id.module(), id.name());
     let classes = id.class_path();
-    let own = id.as_str();
-    let mut names = vec![own.to_owned(), own[id.scheme().len() + 1..].to_owned(), name.clone()];
+    let mut names = vec![id.to_string(), id.without_scheme().to_owned(), name.clone()];
     for nested in [".", "$", "::"] {
         let class = classes.join(nested);
         for mark in ["#", ".", "::"] {
