@@ -8,10 +8,21 @@ use super::{Finding, Findings, Kind, Level, Subject};
 use crate::json::render;
 
 /// The findings as a code quality report: one issue per test, the 5,000 most important
-/// at most.
+/// at most, and one that says how many are left out.
 pub fn findings_gitlab(findings: &Findings) -> String {
-    let (results, _) = findings.results();
-    render(&results.map(|(finding, subject)| Issue::new(finding, subject)).collect::<Vec<_>>())
+    let (results, left_out) = findings.results();
+    let mut issues: Vec<Issue<'_>> = results.map(|(finding, subject)| Issue::new(finding, subject)).collect();
+    if let Some(last) = issues.last().filter(|_| left_out > 0) {
+        issues.push(Issue {
+            description: format!("{left_out} less important issues were left out"),
+            check_name: "flakewise/left-out".to_owned(),
+            fingerprint: "flakewise-left-out",
+            severity: "info",
+            // GitLab drops an issue without a location.
+            location: last.location,
+        });
+    }
+    render(&issues)
 }
 
 #[derive(Serialize)]
@@ -23,13 +34,13 @@ struct Issue<'a> {
     location: Location<'a>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Location<'a> {
     path: &'a str,
     lines: Lines,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Lines {
     begin: u32,
 }

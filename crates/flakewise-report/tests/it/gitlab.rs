@@ -1,5 +1,8 @@
 use std::collections::HashSet;
 
+use flakewise_model::FindingId;
+use flakewise_report::{Findings, findings_gitlab};
+
 use crate::{gitlab, sample};
 
 #[test]
@@ -38,6 +41,29 @@ fn every_issue_has_what_gitlab_wants() {
         assert!(issue["location"]["lines"]["begin"].as_u64() >= Some(1));
         assert!(!issue["description"].as_str().expect("a text").contains('\n'));
     }
+}
+
+#[test]
+fn an_issue_says_how_many_are_left_out() {
+    let report = sample::usual();
+    let mut findings = Findings::from(&report);
+    findings.findings.truncate(1);
+    let first = findings.findings[0].subjects[0].clone();
+    let mut issues = |number: u32| {
+        let id = |number| FindingId::from_text(format!("{number:08x}"));
+        let subjects =
+            (0..number).map(|number| flakewise_report::Subject { id: id(number), ..first.clone() });
+        findings.findings[0].subjects = subjects.collect();
+        let issues: Vec<serde_json::Value> =
+            serde_json::from_str(&findings_gitlab(&findings)).expect("it is JSON");
+        (issues.len(), issues.last().expect("an issue").clone())
+    };
+    let (all, last) = issues(5_000);
+    assert_eq!((all, last["fingerprint"].as_str()), (5_000, Some("00001387")));
+    let (with_note, note) = issues(5_012);
+    assert_eq!(with_note, 5_001);
+    assert_eq!(note["description"], "12 less important issues were left out");
+    assert_eq!((&note["severity"], &note["location"]), (&"info".into(), &last["location"]));
 }
 
 #[test]
