@@ -223,6 +223,7 @@ mod tests {
             duration: None,
             started: flakewise_model::Timestamp::UNIX_EPOCH,
             failure: failed.then(|| Failure::new(Some("E"), message, message)),
+            frames: None,
             place: None,
             worker: String::new(),
             position: 0,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::outcome::UnknownName;
-use crate::{Fingerprint, Outcome, Run, TestId, Timestamp};
+use crate::{Fingerprint, Outcome, Run, TestId, Timestamp, TraceFrames};
 
 /// The longest failure message kept, in bytes.
 pub const MESSAGE_LIMIT: usize = 1024;
@@ -118,10 +118,21 @@ impl Failure {
     /// Describes a failure. `trace` is the stack trace or whatever text the
     /// runner gave; only its fingerprint is kept.
     pub fn new(kind: Option<&str>, message: &str, trace: &str) -> Self {
+        Self::described(kind, message, trace, Fingerprint::of(kind, message, trace))
+    }
+
+    /// The same, and what it takes to recognise the failure after the test was renamed, if the
+    /// trace has that.
+    pub fn with_frames(kind: Option<&str>, message: &str, trace: &str) -> (Self, Option<TraceFrames>) {
+        let (fingerprint, frames) = TraceFrames::read(kind, message, trace);
+        (Self::described(kind, message, trace, fingerprint), frames)
+    }
+
+    fn described(kind: Option<&str>, message: &str, trace: &str, fingerprint: Fingerprint) -> Self {
         Self {
             kind: kind.map(str::to_owned),
             message: excerpt(if message.is_empty() { trace } else { message }),
-            fingerprint: Some(Fingerprint::of(kind, message, trace)),
+            fingerprint: Some(fingerprint),
         }
     }
 

@@ -24,6 +24,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::TestId;
+
 /// Part of every hash. The second rule has source lines; where there are none, the
 /// first one holds, so that such failures keep their fingerprints.
 const RULE: &str = "flakewise-fingerprint-1";
@@ -32,6 +34,8 @@ const FRAMES: usize = 3;
 /// A trace is searched for frames in this many bytes at most, from its start
 /// and, for runners that print the innermost frame last, from its end.
 const TRACE_LIMIT: usize = 64 * 1024;
+/// A longer source line is not kept in [`TraceFrames`], in bytes.
+const SOURCE_LIMIT: usize = 1024;
 
 /// A short stable name for "the same failure": 16 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,24 +44,32 @@ pub struct Fingerprint(Box<str>);
 impl Fingerprint {
     /// The fingerprint of a failure.
     pub fn of(kind: Option<&str>, message: &str, trace: &str) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        let mut add = |part: &str| {
-            hasher.update(part.as_bytes());
-            hasher.update(b"\0");
-        };
-        let frames = project_frames(trace);
-        let has_source = frames.iter().any(|frame| frame.source.is_some());
-        add(if has_source { RULE_WITH_SOURCE } else { RULE });
-        add(kind.unwrap_or(""));
+        Self::with_frames(kind, message, trace, &project_frames(trace))
+    }
+
+    fn with_frames(kind: Option<&str>, message: &str, trace: &str, frames: &[Frame<'_>]) -> Self {
+        let kind = kind.unwrap_or("");
         if frames.is_empty() {
             let text = if message.trim().is_empty() { trace } else { message };
             let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
-            add(&normalise(line));
-        } else {
-            for Frame { place, source } in frames {
-                add(&place);
-                source.into_iter().for_each(&mut add);
-            }
+            return Self::hash([RULE, kind, &normalise(line)]);
+        }
+        Self::of_frames(kind, frames.iter().map(|frame| (frame.place.as_str(), frame.source)))
+    }
+
+    /// The fingerprint of a failure with project frames: their places and source lines.
+    fn of_frames<'a>(kind: &str, frames: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone) -> Self {
+        let has_source = frames.clone().any(|(_, source)| source.is_some());
+        let rule = if has_source { RULE_WITH_SOURCE } else { RULE };
+        let frames = frames.flat_map(|(place, source)| std::iter::once(place).chain(source));
+        Self::hash([rule, kind].into_iter().chain(frames))
+    }
+
+    fn hash<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(part.as_bytes());
+            hasher.update(b"\0");
         }
         Self(hasher.finalize().to_hex()[..16].into())
     }
@@ -77,6 +89,82 @@ impl fmt::Display for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
+}
+
+/// The project frames that the fingerprint of a failure was computed from, where a trace shows
+/// the source line of the innermost one: what it takes to recognise the failure of a test that
+/// was renamed.
+///
+/// ```
+/// use flakewise_model::{Failure, TestId};
+///
+/// let failing = |file, function| {
+///     let trace = format!("  File \"/app/{file}\", line 3, in {function}\n    assert total() == 3\n");
+///     Failure::with_frames(Some("AssertionError"), "assert 4 == 3", &trace)
+/// };
+/// let (before, _) = failing("test_cart.py", "test_total");
+/// let (after, frames) = failing("test_basket.py", "test_sum");
+/// let (former, test): (TestId, TestId) =
+///     ("pytest:test_cart.py::test_total".parse()?, "pytest:test_basket.py::test_sum".parse()?);
+/// assert_ne!(before.fingerprint, after.fingerprint);
+/// let frames = frames.expect("the trace shows the source");
+/// assert_eq!(frames.under_former_id(&test, &former), before.fingerprint);
+/// # Ok::<(), flakewise_model::TestIdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFrames {
+    kind: Box<str>,
+    /// Place and source line, innermost first.
+    frames: Box<[(String, Option<String>)]>,
+}
+
+impl TraceFrames {
+    /// The fingerprint of a failure and its frames.
+    pub(crate) fn read(kind: Option<&str>, message: &str, trace: &str) -> (Fingerprint, Option<Self>) {
+        let frames = project_frames(trace);
+        let fingerprint = Fingerprint::with_frames(kind, message, trace, &frames);
+        let is_short = |frame: &Frame<'_>| frame.source.is_none_or(|source| source.len() <= SOURCE_LIMIT);
+        let shows_source = frames.first().is_some_and(|innermost| innermost.source.is_some());
+        if !shows_source || !frames.iter().all(is_short) {
+            return (fingerprint, None);
+        }
+        let owned = |Frame { place, source }: Frame<'_>| (place, source.map(str::to_owned));
+        let frames = frames.into_iter().map(owned).collect();
+        (fingerprint, Some(Self { kind: kind.unwrap_or("").into(), frames }))
+    }
+
+    /// The fingerprint that this failure of a test would have had under a former id of the test:
+    /// with the former names of the test's file and function, and all else the same.
+    ///
+    /// Only the failure itself has it. None if a frame has one of the former names already: a
+    /// failure there and one in the renamed test would become the same.
+    pub fn under_former_id(&self, test: &TestId, former: &TestId) -> Option<Fingerprint> {
+        let names = |id: &TestId| {
+            let module = id.module();
+            (module.rsplit('/').next().unwrap_or_default().to_owned(), digits_replaced(&id.name()))
+        };
+        let ((file, function), (former_file, former_function)) = (names(test), names(former));
+        let mut renamed = Vec::with_capacity(self.frames.len());
+        for (place, source) in &self.frames {
+            if former_file != file && function_in(place, &former_file).is_some() {
+                return None;
+            }
+            let place = match function_in(place, &file) {
+                Some(own) if own == function => format!("{former_file} {former_function}"),
+                Some(own) if own == former_function => return None,
+                Some(other) => format!("{former_file} {other}"),
+                None => place.clone(),
+            };
+            renamed.push((place, source.as_deref()));
+        }
+        let renamed = renamed.iter().map(|(place, source)| (place.as_str(), *source));
+        Some(Fingerprint::of_frames(&self.kind, renamed))
+    }
+}
+
+/// The function of a frame if it is in a file of this name.
+fn function_in<'a>(place: &'a str, file: &str) -> Option<&'a str> {
+    place.strip_prefix(file)?.strip_prefix(' ')
 }
 
 /// Replaces what changes from run to run: times, UUIDs, addresses, hexadecimal
@@ -342,6 +430,77 @@ mod tests {
         assert_eq!(of(&elsewhere), of(&elsewhere.replace("check(2)", "check(1)")));
     }
 
+    /// A failure of a test in its own file, in each style of pytest that shows source, with
+    /// `FILE` and `TEST` for the names, and a helper of the same file.
+    const STYLES: [&str; 3] = [
+        "    def TEST():\n>       check(2)\n\ntests/FILE:3: \n_ _ _ _ _ _ _\n\nx = 2\n\n    def check(x):\n\
+            >       assert x == 3\nE       assert 2 == 3\n\ntests/FILE:7: AssertionError",
+        "tests/FILE:3: in TEST\n    check(2)\ntests/FILE:7: in check\n    assert x == 3\nE   assert 2 == 3",
+        "Traceback (most recent call last):\n  File \"/app/tests/FILE\", line 3, in TEST\n    check(2)\n    \
+            ~~~~~^^^\n  File \"/app/tests/FILE\", line 7, in check\n    assert x == 3\n",
+    ];
+    const FORMER: &str = "pytest:tests/test_cart.py::test_total[1]";
+
+    /// A trace with these names of file and function.
+    fn named(trace: &str, file: &str, function: &str) -> String {
+        trace.replace("FILE", file).replace("TEST", function)
+    }
+
+    /// The fingerprint of a failure under its former id.
+    fn formerly(test: &str, kind: &str, trace: &str) -> Option<Fingerprint> {
+        let id = |text: &str| text.parse::<TestId>().expect("an id");
+        TraceFrames::read(Some(kind), "", trace).1?.under_former_id(&id(test), &id(FORMER))
+    }
+
+    #[test]
+    fn the_failure_of_a_renamed_test_is_recognised_in_every_style_that_shows_source() {
+        for style in STYLES {
+            let before = Fingerprint::of(Some("E"), "", &named(style, "test_cart.py", "test_total"));
+            for (test, file, function) in [
+                ("pytest:tests/test_basket.py::test_total[1]", "test_basket.py", "test_total"),
+                ("pytest:tests/test_cart.py::TestCart::test_sum[1]", "test_cart.py", "test_sum"),
+                ("pytest:unit/test_basket.py::test_sum[1]", "test_basket.py", "test_sum"),
+            ] {
+                let after = named(style, file, function);
+                assert_eq!(formerly(test, "E", &after), Some(before.clone()), "{after}");
+                // Another failure of the same test stays another one.
+                for (from, to) in [("assert x == 3", "assert x < 4"), ("check(2)", "check(1)")] {
+                    let other = formerly(test, "E", &after.replace(from, to));
+                    assert!(other.is_some() && other != Some(before.clone()), "{after}");
+                }
+                assert_ne!(formerly(test, "F", &after), Some(before.clone()), "{after}");
+                let elsewhere = after.replacen(file, "helpers.py", 1);
+                assert_ne!(formerly(test, "E", &elsewhere), Some(before.clone()), "{elsewhere}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_failure_with_a_former_name_in_its_trace_is_not_translated() {
+        const TEST: &str = "pytest:tests/test_basket.py::test_sum";
+        let native = STYLES[2];
+        // A helper that stayed in the former file, and one that took the former name.
+        let stayed =
+            named(native, "test_basket.py", "test_sum").replacen("test_basket.py", "test_cart.py", 1);
+        let taken = named(native, "test_basket.py", "test_sum").replace("in check", "in test_total");
+        for trace in [&stayed, &taken] {
+            assert_eq!(formerly(TEST, "E", trace), None, "{trace}");
+        }
+        // The former file is that of another test of the same name.
+        let cart = named(native, "test_cart.py", "test_total");
+        assert_eq!(formerly(TEST, "E", &cart), None);
+    }
+
+    #[test]
+    fn a_failure_without_source_or_frames_is_not_translated() {
+        const TEST: &str = "pytest:tests/test_basket.py::test_total";
+        assert_eq!(formerly(TEST, "E", "/app/tests/test_basket.py:3: AssertionError: assert 2 == 3"), None);
+        assert_eq!(formerly(TEST, "E", "the server was not ready"), None);
+        let long =
+            named(STYLES[1], "test_basket.py", "test_total").replace("x == 3", &"x".repeat(SOURCE_LIMIT));
+        assert_eq!(formerly(TEST, "E", &long), None);
+    }
+
     #[test]
     fn other_languages_are_understood() {
         let first = |trace: &str| frames(trace).into_iter().next().unwrap_or_default();
@@ -406,6 +565,29 @@ mod tests {
         fn normalising_twice_changes_nothing(text in "[a-f0-9xX:/.@ \\-\\w]{0,60}") {
             let once = normalise(&text);
             prop_assert_eq!(normalise(&once), once);
+        }
+
+        /// Two failures that differ are two failures under a former id too.
+        #[test]
+        fn renaming_never_joins_failures(
+            left in "[abc]\\.py,[fg],x{1,2}(;[abc]\\.py,[fg],x{1,2}){0,2}",
+            right in "[abc]\\.py,[fg],x{1,2}(;[abc]\\.py,[fg],x{1,2}){0,2}",
+        ) {
+            let id = |text: &str| text.parse::<TestId>().expect("an id");
+            let read = |text: &str| {
+                let frames = text.split(';').map(|frame| {
+                    let parts: Vec<&str> = frame.split(',').collect();
+                    format!("  File \"/app/{}\", line 1, in {}\n    {}\n", parts[0], parts[1], parts[2])
+                });
+                TraceFrames::read(Some("E"), "", &frames.collect::<String>())
+            };
+            let ((left, left_frames), (right, right_frames)) = (read(&left), read(&right));
+            let under = |frames: Option<TraceFrames>| {
+                frames.and_then(|frames| frames.under_former_id(&id("pytest:b.py::g"), &id("pytest:a.py::f")))
+            };
+            if let (Some(left_former), Some(right_former)) = (under(left_frames), under(right_frames)) {
+                prop_assert_eq!(left_former == right_former, left == right);
+            }
         }
 
         #[test]

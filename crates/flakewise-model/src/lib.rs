@@ -42,7 +42,7 @@ pub use finding::{
     Conclusion, Cost, Evidence, FailureGroup, FindingId, FindingKind, FlakeRate, FlakyTest, HistoryReport,
     OutcomeStep, Revision, SharedFailure, TestHistory, Transitions, Verdict,
 };
-pub use fingerprint::{Fingerprint, normalise};
+pub use fingerprint::{Fingerprint, TraceFrames, normalise};
 pub use foreign::Foreign;
 pub use hunt::{
     Cleared, Decision, FoundKind, FoundTest, Hidden, HuntEnd, HuntReport, Order, Shard, Surroundings,

@@ -1,7 +1,7 @@
 //! Whether a failure is forgiven.
 
 use chrono::NaiveDate;
-use flakewise_model::{Fingerprint, Foreign, QuarantineStatus, Quarantined, Renames, TestId};
+use flakewise_model::{Fingerprint, Foreign, QuarantineStatus, Quarantined, Renames, TestId, TraceFrames};
 
 use crate::{Accepts, Entry, Limits, Mode, Quarantine, Target};
 
@@ -23,6 +23,8 @@ pub struct InForce {
 pub struct SeenFailure<'a> {
     /// What it has in common with others; none where nothing is known.
     pub fingerprint: Option<&'a Fingerprint>,
+    /// To recognise it if the test was renamed; none where that is not possible.
+    pub frames: Option<&'a TraceFrames>,
     /// Whether the process died or was stopped.
     pub crashed: bool,
 }
@@ -43,13 +45,15 @@ impl InForce {
             let status = if live.is_empty() { QuarantineStatus::Expired } else { QuarantineStatus::Crashed };
             return Some((self.said(entry, status), false));
         }
-        let lister = |failure: &SeenFailure<'_>| live.iter().copied().find(|entry| lists(entry, failure));
+        let lister =
+            |failure: &SeenFailure<'_>| live.iter().copied().find(|entry| lists(entry, test, failure));
         let any = live.iter().copied().find(|entry| entry.accepts == Accepts::AnyFailure);
         if let Some(unlisted) = failures.iter().find(|failure| lister(failure).is_none()) {
             if let Some(entry) = any {
                 return Some((self.said(entry, QuarantineStatus::Forgiven), true));
             }
-            let covers = |entry: &&Entry| lists(entry, unlisted) || entry.accepts == Accepts::AnyFailure;
+            let covers =
+                |entry: &&Entry| lists(entry, test, unlisted) || entry.accepts == Accepts::AnyFailure;
             let expired = covering.iter().copied().filter(|entry| self.is_expired(entry)).find(covers);
             let expired = expired.or(live.is_empty().then_some(first));
             return Some(match expired {
@@ -108,11 +112,15 @@ impl InForce {
     }
 }
 
-fn lists(entry: &Entry, failure: &SeenFailure<'_>) -> bool {
-    match &entry.accepts {
-        Accepts::Fingerprints(fingerprints) => {
-            failure.fingerprint.is_some_and(|fingerprint| fingerprints.contains(fingerprint))
+/// Whether an entry about a test lists a failure. An entry for a former id of the test lists
+/// failures as they were under that id: fingerprints contain names of files and functions.
+fn lists(entry: &Entry, test: &TestId, failure: &SeenFailure<'_>) -> bool {
+    let Accepts::Fingerprints(listed) = &entry.accepts else { return false };
+    let former = match &entry.target {
+        Target::Test(own) if own != test => {
+            failure.frames.and_then(|frames| frames.under_former_id(test, own))
         }
-        Accepts::AnyFailure => false,
-    }
+        _ => None,
+    };
+    failure.fingerprint.into_iter().chain(&former).any(|fingerprint| listed.contains(fingerprint))
 }

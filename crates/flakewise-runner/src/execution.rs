@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Attempt, Failure, Notice, Outcome, Phase, Run, TestId, Timestamp};
+use flakewise_model::{Attempt, Failure, Notice, Outcome, Phase, Run, TestId, Timestamp, TraceFrames};
 use flakewise_protocol::{AgentPhase, TestEnding, TestFailureMessage};
 
 use crate::supervisor::cut;
@@ -36,6 +36,8 @@ pub struct Execution {
     pub started: Timestamp,
     /// What went wrong.
     pub failure: Option<Failure>,
+    /// What it takes to recognise the failure if the test was renamed.
+    pub frames: Option<TraceFrames>,
     /// Where it went wrong.
     pub place: Option<Place>,
     /// In which process, for people: `main`, `fork 3`.
@@ -229,8 +231,12 @@ pub(crate) fn outcome(ending: TestEnding) -> Outcome {
 const KIND_LIMIT: usize = 200;
 
 pub(crate) fn failure(message: &TestFailureMessage) -> Failure {
+    failure_with_frames(message).0
+}
+
+pub(crate) fn failure_with_frames(message: &TestFailureMessage) -> (Failure, Option<TraceFrames>) {
     let kind = message.kind.as_deref().map(|kind| &kind[..kind.floor_char_boundary(KIND_LIMIT)]);
-    Failure::new(kind, &message.message, &without_agent(&message.trace))
+    Failure::with_frames(kind, &message.message, &without_agent(&message.trace))
 }
 
 /// A stack trace without frames of the agent. It stands between pytest and a

@@ -789,21 +789,24 @@ impl Supervisor {
         }
         let relocation = self.jobs.get(&peer.job).and_then(|job| job.relocation.as_ref());
         let undone = relocation.zip(failure).map(|(relocation, message)| relocation.undo(message));
-        let failure = undone.as_ref().or(failure);
+        let message = undone.as_ref().or(failure);
+        let (failure, frames) = match message {
+            Some(message) if outcome == Outcome::Skipped => (Some(Failure::skip(&message.message)), None),
+            Some(message) => {
+                let (failure, frames) = execution::failure_with_frames(message);
+                (Some(failure), frames)
+            }
+            None => (None, None),
+        };
         Some(Execution {
             test: TestKey { session: peer.session, number },
             phase: execution::phase(current.phase),
             outcome,
             duration,
             started: current.started,
-            failure: failure.map(|message| {
-                if outcome == Outcome::Skipped {
-                    Failure::skip(&message.message)
-                } else {
-                    execution::failure(message)
-                }
-            }),
-            place: failure.and_then(execution::place),
+            failure,
+            frames,
+            place: message.and_then(execution::place),
             worker: peer.worker.clone(),
             position: peer.position,
             cost: None,

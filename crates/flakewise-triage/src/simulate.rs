@@ -422,6 +422,7 @@ fn execution(test: TestKey, phase: Phase, outcome: Outcome) -> Execution {
         duration: None,
         started: Timestamp::default(),
         failure: outcome.is_failure().then(|| Failure::new(Some("AssertionError"), "assert 1 == 2", "")),
+        frames: None,
         place: None,
         worker: if phase == Phase::Fork || phase == Phase::Fresh { "alone" } else { "main" }.to_owned(),
         position: 1,

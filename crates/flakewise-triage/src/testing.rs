@@ -25,6 +25,7 @@ pub(crate) fn execution(number: u32, phase: Phase, outcome: Outcome) -> Executio
         duration: None,
         started: Timestamp::default(),
         failure: outcome.is_failure().then(|| Failure::new(Some("AssertionError"), "assert 4 == 3", "")),
+        frames: None,
         place: None,
         worker: worker.to_owned(),
         position: 0,

@@ -500,6 +500,8 @@ impl<'a, 'b> LadderRun<'a, 'b> {
         let own = self.ladder.failing()[&test].iter().filter(|one| one.phase != Phase::Base);
         let failures = own.filter(|one| one.outcome.is_failure()).map(|one| SeenFailure {
             fingerprint: one.failure.as_ref().and_then(|failure| failure.fingerprint.as_ref()),
+            // Fixtures are not renamed with the test: another one may fail in the same words.
+            frames: one.frames.as_ref().filter(|_| one.outcome == Outcome::Failed),
             crashed: matches!(one.outcome, Outcome::Crashed | Outcome::TimedOut),
         });
         quarantine.judge(&self.suite.test_id(test), &failures.collect::<Vec<_>>())

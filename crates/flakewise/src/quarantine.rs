@@ -1,10 +1,12 @@
 //! The quarantine file of a repository, and what surrounds it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 
-use flakewise_model::{Attempt, Notice, Outcome, Renames, TestId};
-use flakewise_quarantine::{CodeOwners, Entry, InForce, Limits, MAX_BYTES, Quarantine, Target, Violation};
+use flakewise_model::{Attempt, Fingerprint, Notice, Outcome, Phase, Quarantined, Renames, TestId};
+use flakewise_quarantine::{
+    Accepts, CodeOwners, Entry, InForce, Limits, MAX_BYTES, Quarantine, Target, Violation,
+};
 use flakewise_report::count;
 use flakewise_runner::{path_in_repository, pytest_id, repository_root};
 use flakewise_triage::Triaged;
@@ -108,23 +110,44 @@ impl QuarantineFile {
         }
     }
 
-    /// What to say about an entry for a test that does not exist, but for its place.
-    pub(crate) fn no_such_test(&self, entry: &Entry) -> String {
+    /// What to say about an entry for a test that does not exist, but for its place. `forgiven`
+    /// has the fingerprints of the failures that it forgave now.
+    pub(crate) fn no_such_test(&self, entry: &Entry, forgiven: &BTreeSet<&str>) -> String {
         let former = entry.target.as_str();
-        match self.in_force.renames.current(former) {
-            current if current == former => format!("no such test exists; owner {}", entry.owner),
-            current => format!("the test was renamed; change the entry to `{current}`"),
+        let current = self.in_force.renames.current(former);
+        if current == former {
+            return format!("no such test exists; owner {}", entry.owner);
         }
+        let Accepts::Fingerprints(listed) = &entry.accepts else {
+            return format!("the test was renamed; change the entry to `{current}`");
+        };
+        let is_listed = |fingerprint: &str| listed.iter().any(|one| one.as_str() == fingerprint);
+        let new: Vec<String> = forgiven
+            .iter()
+            .filter(|fingerprint| !is_listed(fingerprint))
+            .map(|fingerprint| format!("`{fingerprint}`"))
+            .collect();
+        if !new.is_empty() {
+            let noun = if new.len() == 1 { "fingerprint" } else { "fingerprints" };
+            let new = new.join(", ");
+            return format!("the test was renamed; change the entry to `{current}` and add the {noun} {new}");
+        }
+        if forgiven.is_empty() && has_other_names(former, &current) {
+            return format!(
+                "the test was renamed to `{current}`; the next run in which it fails prints its new fingerprint"
+            );
+        }
+        format!("the test was renamed; change the entry to `{current}`")
     }
 }
 
 /// What to tell people about the quarantine after a run.
 pub(crate) fn notices(file: &QuarantineFile, triaged: &Triaged) -> Vec<Notice> {
     let known: HashSet<&TestId> = triaged.attempts.iter().map(|attempt| &attempt.test).collect();
-    let missing = file
-        .missing(&known)
-        .into_iter()
-        .map(|entry| format!("{} is quarantined, but {}", file.located(entry), file.no_such_test(entry)));
+    let missing = file.missing(&known).into_iter().map(|entry| {
+        let problem = file.no_such_test(entry, &forgiven_by(entry, triaged));
+        format!("{} is quarantined, but {problem}", file.located(entry))
+    });
     let failing: HashSet<&str> = triaged
         .report
         .failures
@@ -149,6 +172,28 @@ pub(crate) fn notices(file: &QuarantineFile, triaged: &Triaged) -> Vec<Notice> {
         warning: true,
     });
     warnings.chain(skipped).collect()
+}
+
+/// The fingerprints of the failures that an entry forgave.
+fn forgiven_by<'a>(entry: &Entry, triaged: &'a Triaged) -> BTreeSet<&'a str> {
+    let is_by_entry = |said: &Quarantined| said.is_forgiven() && said.entry == entry.target.as_str();
+    let failures = triaged.report.failures.iter();
+    let failures = failures.filter(|failure| failure.quarantine.as_ref().is_some_and(is_by_entry));
+    let attempts = failures.flat_map(|failure| &failure.attempts);
+    attempts
+        .filter(|attempt| attempt.phase != Phase::Base && attempt.outcome.is_failure())
+        .filter_map(|attempt| attempt.failure.as_ref()?.fingerprint.as_ref().map(Fingerprint::as_str))
+        .collect()
+}
+
+/// Whether the file or the function of a test has another name than before, so that its
+/// failures have other fingerprints.
+fn has_other_names(former: &str, current: &str) -> bool {
+    let names = |id: &str| {
+        let id: TestId = id.parse().ok()?;
+        Some((id.module().rsplit('/').next().map(str::to_owned), id.name()))
+    };
+    names(former) != names(current)
 }
 
 /// A broken rule with its place in the file.
@@ -220,11 +265,33 @@ fn is_in_source(test: &TestId, root: &Path) -> bool {
         return false;
     }
     let source = read_file(&root.join(module), SOURCE_BYTES);
-    source.is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(&test.name()))
+    source.is_ok_and(|bytes| has_word(&String::from_utf8_lossy(&bytes), &test.name()))
+}
+
+/// Whether a text has a name as a whole word: `test_upload_file` does not have `test_upload`.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    text.match_indices(name).any(|(start, _)| {
+        !text[..start].ends_with(is_part) && !text[start + name.len()..].starts_with(is_part)
+    })
 }
 
 /// A file of bounded length.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     // One byte more shows that it is too long.
     read_file(path, 3 * MAX_BYTES as u64 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_word;
+
+    #[test]
+    fn a_name_is_found_as_a_whole_word() {
+        let found = |text| has_word(text, "test_a");
+        assert!(found("def test_a():") && found("test_a") && found("test_ab, x.test_a"));
+        assert!(
+            !found("def test_ab():") && !found("def my_test_a():") && !found("test_a1") && !found("test_aä")
+        );
+    }
 }

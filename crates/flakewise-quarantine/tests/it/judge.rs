@@ -1,4 +1,4 @@
-use flakewise_model::{Fingerprint, QuarantineStatus, Renames, TestId};
+use flakewise_model::{Failure, Fingerprint, QuarantineStatus, Renames, TestId, TraceFrames};
 use flakewise_quarantine::{InForce, Limits, Quarantine, SeenFailure};
 
 use crate::{FILE, day};
@@ -26,6 +26,7 @@ fn status(today: &str, test: &str, failures: &[&str]) -> Judged {
         .zip(failures)
         .map(|(fingerprint, text)| SeenFailure {
             fingerprint: fingerprint.as_ref(),
+            frames: None,
             crashed: *text == "crash",
         })
         .collect();
@@ -40,7 +41,7 @@ fn an_entry_follows_its_test_but_a_pattern_does_not() {
     let (paid, moved) =
         (id("pytest:tests/test_card.py::test_pay"), id("pytest:tests/web/test_page.py::test_page"));
     let known = Fingerprint::from_text(KNOWN);
-    let failure = [SeenFailure { fingerprint: Some(&known), crashed: false }];
+    let failure = [SeenFailure { fingerprint: Some(&known), frames: None, crashed: false }];
     let mut in_force = in_force("2026-11-16", LONG);
     assert_eq!(in_force.judge(&paid, &failure), None);
     in_force.renames.add(&card, &paid);
@@ -48,6 +49,47 @@ fn an_entry_follows_its_test_but_a_pattern_does_not() {
     let (said, _) = in_force.judge(&paid, &failure).expect("it is quarantined");
     assert_eq!((said.status, said.entry.as_str()), (QuarantineStatus::Forgiven, card.as_str()));
     assert_eq!(in_force.judge(&moved, &failure), None);
+}
+
+#[test]
+fn an_entry_recognises_the_known_failures_of_its_renamed_test() {
+    use QuarantineStatus::{Expired, Forgiven, OtherFailure};
+    let id = |text: &str| text.parse::<TestId>().expect("an id");
+    let (card, paid) =
+        (id("pytest:tests/test_pay.py::test_card"), id("pytest:tests/test_card.py::test_paid"));
+    let failing = |kind: &str, file: &str, function: &str, statement: &str| {
+        let trace = format!("  File \"/app/tests/{file}\", line 9, in {function}\n    {statement}\n");
+        Failure::with_frames(Some(kind), "it failed", &trace)
+    };
+    let (known, _) = failing("E", "test_pay.py", "test_card", "pay()");
+    let known = known.fingerprint.expect("a failure has one");
+    let text = FILE.replace(KNOWN, known.as_str());
+    let judged = |today: &str, failures: &[(Failure, Option<TraceFrames>)]| {
+        let mut renames = Renames::default();
+        renames.add(&card, &paid);
+        let quarantine = Quarantine::parse(&text).expect("well-formed");
+        let in_force = InForce { quarantine, today: day(today), limits: LONG, renames };
+        let seen = failures.iter().map(|(failure, frames)| SeenFailure {
+            fingerprint: failure.fingerprint.as_ref(),
+            frames: frames.as_ref(),
+            crashed: false,
+        });
+        in_force.judge(&paid, &seen.collect::<Vec<_>>()).expect("it is quarantined").0.status
+    };
+    let same = || failing("E", "test_card.py", "test_paid", "pay()");
+    assert_ne!(same().0.fingerprint, Some(known), "the names are part of it");
+    assert_eq!(judged("2026-11-16", &[same()]), Forgiven);
+    assert_eq!(judged("2027-11-16", &[same()]), Expired);
+    for other in [
+        failing("F", "test_card.py", "test_paid", "pay()"),
+        failing("E", "test_card.py", "test_paid", "refund()"),
+        failing("E", "test_card.py", "set_up", "pay()"),
+        failing("E", "conftest.py", "test_paid", "pay()"),
+        (same().0, None),
+    ] {
+        assert_eq!(judged("2026-11-16", std::slice::from_ref(&other)), OtherFailure, "{other:?}");
+        assert_eq!(judged("2026-11-16", &[same(), other]), OtherFailure, "one known failure is not enough");
+    }
 }
 
 #[test]
@@ -85,7 +127,7 @@ fn no_entry_outlasts_the_longest_term() {
     let limits = Limits { max_entries: 20, max_days: 7 };
     let test: TestId = "pytest:tests/test_pay.py::test_card".parse().expect("an id");
     let known = Fingerprint::from_text(KNOWN);
-    let seen = [SeenFailure { fingerprint: Some(&known), crashed: false }];
+    let seen = [SeenFailure { fingerprint: Some(&known), frames: None, crashed: false }];
     let judged = |today| in_force(today, limits).judge(&test, &seen).expect("there is an entry").0;
     assert!(judged("2026-11-08").is_forgiven());
     let said = judged("2026-11-09");

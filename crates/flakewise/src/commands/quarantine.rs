@@ -3,7 +3,7 @@
 #[cfg(feature = "history")]
 mod suggest;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
@@ -170,8 +170,10 @@ fn check(arguments: &QuarantineCheckArguments, printer: &Printer) -> Result<Exit
         file.in_force.violations().iter().map(|violation| located(&file, violation)).collect();
     let is_collected = !entries.is_empty() && !arguments.command.is_empty();
     let collected = if is_collected { collect(arguments, printer)? } else { None };
-    let no_such_test =
-        |entry: &Entry| format!("{} is quarantined, but {}", file.located(entry), file.no_such_test(entry));
+    let no_such_test = |entry: &Entry| {
+        let problem = file.no_such_test(entry, &BTreeSet::new());
+        format!("{} is quarantined, but {problem}", file.located(entry))
+    };
     if let Some(tests) = &collected {
         // Tests of other runners are not among those of pytest.
         let unknown = file.in_force.quarantine.unknown(tests);

@@ -13,6 +13,7 @@ def test_upload(tmp_path):
     mark = pathlib.Path(os.environ['STATE'], os.environ['ROUND'])
     first = not mark.exists()
     mark.touch()
+    assert 'BROKEN' not in os.environ, 'the server is wrong'
     assert not first, 'the server was not ready'
 
 def test_download(tmp_path):
@@ -30,8 +31,12 @@ struct Project {
 impl Project {
     /// A project whose history has a flaky test on the main branch.
     fn new() -> Self {
+        Self::with(FLAKY)
+    }
+
+    fn with(source: &str) -> Self {
         let project = Self { context: repository(), state: context() };
-        project.context.write("tests/test_files.py", FLAKY);
+        project.context.write("tests/test_files.py", source);
         commit_all(&project.context);
         project.run("1", &[]);
         project
@@ -48,10 +53,26 @@ impl Project {
     }
 
     fn run(&self, round: &str, options: &[&str]) -> Output {
+        self.run_with(&[("ROUND", round)], options)
+    }
+
+    fn run_with(&self, variables: &[(&str, &str)], options: &[&str]) -> Output {
         let mut command = self.context.command();
-        command.env("STATE", self.state.path()).env("ROUND", round).arg("run").args(options);
+        command.env("STATE", self.state.path()).envs(variables.iter().copied()).arg("run").args(options);
         command.args(["--", &python(), "-m", "pytest", "-q", "-p", "no:cacheprovider"]);
         self.context.finish(&mut command)
+    }
+
+    /// Quarantines the known failure of the test, and returns its fingerprint.
+    fn quarantine(&self) -> String {
+        let known = self.json(&["show", FORMER, "--format", "json"]);
+        let fingerprint = known["failures"][0]["fingerprint"].as_str().expect("it failed").to_owned();
+        let mut arguments = vec!["quarantine", "add", FORMER, "--fingerprint", &fingerprint];
+        arguments.extend(["--owner", "@acme", "--reason", "slow server"]);
+        let added = self.flakewise(&arguments);
+        assert_eq!(added.code, Some(0), "{}", added.stderr);
+        commit_all(&self.context);
+        fingerprint
     }
 
     fn flakewise(&self, arguments: &[&str]) -> Output {
@@ -154,21 +175,7 @@ fn what_names_no_test_or_commit_is_refused() {
 #[test]
 fn a_quarantine_follows_a_renamed_test() {
     let project = Project::new();
-    let known = project.json(&["show", FORMER, "--format", "json"]);
-    let fingerprint = known["failures"][0]["fingerprint"].as_str().expect("it failed").to_owned();
-    let added = project.flakewise(&[
-        "quarantine",
-        "add",
-        FORMER,
-        "--fingerprint",
-        &fingerprint,
-        "--owner",
-        "@acme",
-        "--reason",
-        "slow server",
-    ]);
-    assert_eq!(added.code, Some(0), "{}", added.stderr);
-    commit_all(&project.context);
+    project.quarantine();
     project.git(&["checkout", "--quiet", "-b", "work"]);
     project.move_tests();
     let output = project.run("2", &[]);
@@ -183,4 +190,93 @@ fn a_quarantine_follows_a_renamed_test() {
     let check = project.flakewise(&["quarantine", "check"]);
     assert_eq!(check.code, Some(11), "{}", check.stdout);
     assert!(check.stdout.contains(&warning), "{}", check.stdout);
+}
+
+#[test]
+fn a_quarantine_forgives_the_known_failure_of_a_test_with_other_names_and_no_other() {
+    let project = Project::new();
+    let known = project.quarantine();
+    project.git(&["checkout", "--quiet", "-b", "work"]);
+    project.git(&["mv", "tests/test_files.py", "tests/test_storage.py"]);
+    project.context.write("tests/test_storage.py", FLAKY.replace("test_upload", "test_upload_file"));
+    commit_all(&project.context);
+    let check = project.flakewise(&["quarantine", "check"]);
+    let current = "pytest:tests/test_storage.py::test_upload_file";
+    let warning =
+        format!("renamed to `{current}`; the next run in which it fails prints its new fingerprint");
+    assert!(check.stdout.contains(&warning), "{}", check.stdout);
+
+    let output = project.run("2", &["--format", "json"]);
+    let report: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    let failure = &report["failures"][0];
+    assert_eq!((&failure["test"], output.code), (&current.into(), Some(0)), "{failure}");
+    assert_eq!(failure["quarantine"]["entry"], FORMER, "{failure}");
+    let fingerprint = failure["attempts"][0]["failure"]["fingerprint"].as_str().expect("it failed");
+    assert_ne!(fingerprint, known);
+
+    // A failure of the same test that was never quarantined, in two ways.
+    let broken = project.run_with(&[("ROUND", "3"), ("BROKEN", "1")], &[]);
+    assert_eq!(broken.code, Some(1), "{}{}", broken.stdout, broken.stderr);
+    let source =
+        FLAKY.replace("test_upload", "test_upload_file").replace("not first", "not (first or first)");
+    project.context.write("tests/test_storage.py", &source);
+    let changed = project.run("4", &[]);
+    assert_eq!(changed.code, Some(1), "{}{}", changed.stdout, changed.stderr);
+
+    // What the run says to change is enough.
+    project.git(&["checkout", "--quiet", "--", "tests"]);
+    let output = project.run("5", &[]);
+    let advice = format!("change the entry to `{current}` and add the fingerprint `{fingerprint}`");
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(output.code == Some(0) && said.contains(&advice), "{said}");
+    let file = project.context.path().join(".flakewise/quarantine.toml");
+    let text = std::fs::read_to_string(&file).expect("the quarantine file");
+    let text = text.replace(FORMER, current).replace(&known, fingerprint);
+    std::fs::write(&file, text).expect("the quarantine file");
+    let output = project.run("6", &[]);
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(output.code == Some(0) && !said.contains("renamed"), "{said}");
+}
+
+#[test]
+fn a_quarantine_does_not_recognise_a_failing_fixture_under_another_name() {
+    const FIXTURE: &str = "
+import os, pathlib, pytest
+
+@pytest.fixture
+def server(tmp_path):
+    mark = pathlib.Path(os.environ['STATE'], os.environ['ROUND'])
+    first = not mark.exists()
+    mark.touch()
+    assert not first, 'the server was not ready'
+    return tmp_path
+
+def test_upload(server):
+    upload = server / 'upload'
+    upload.write_text('text')
+    assert upload.read_text() == 'text'
+";
+    let project = Project::with(FIXTURE);
+    project.quarantine();
+    let output = project.run("2", &[]);
+    assert_eq!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+    project.git(&["checkout", "--quiet", "-b", "work"]);
+    project.git(&["mv", "tests/test_files.py", "tests/test_storage.py"]);
+    commit_all(&project.context);
+    let output = project.run("3", &[]);
+    let said = format!("{}{}", output.stdout, output.stderr);
+    assert!(output.code == Some(1) && said.contains("in a way that the entry does not list"), "{said}");
+}
+
+#[test]
+fn a_quarantine_follows_a_test_whose_new_name_begins_with_the_former_one() {
+    let project = Project::new();
+    project.quarantine();
+    project.git(&["checkout", "--quiet", "-b", "work"]);
+    project.context.write("tests/test_files.py", FLAKY.replace("test_upload", "test_upload_file"));
+    commit_all(&project.context);
+    let output = project.run("2", &[]);
+    let said = format!("{}{}", output.stdout, output.stderr);
+    let warning = "the test was renamed; change the entry to `pytest:tests/test_files.py::test_upload_file`";
+    assert!(output.code == Some(0) && said.contains(warning), "{said}");
 }
