@@ -357,6 +357,9 @@ pub(super) fn reason(proof: &Proof) -> String {
             }
             format!("installed since it last passed: {}", named.join(", "))
         }
+        Proof::KnownFlaky { failures: 0, .. } => {
+            "both passed and failed on other revisions, but never failed like this".to_owned()
+        }
         Proof::KnownFlaky { failures, revisions } => {
             format!(
                 "failed like this {} on {}, which may already contain this change",
@@ -701,6 +704,12 @@ mod tests {
         let untouched = |changed| reason(&Proof::UntouchedByChange { changed, dependencies: 41 });
         assert_eq!(untouched(3), "depends on 41 files, on none of the 3 that changed");
         assert_eq!(untouched(1), "depends on 41 files, not on the one that changed");
+        let known = |failures| reason(&Proof::KnownFlaky { failures, revisions: failures });
+        assert_eq!(
+            known(1),
+            "failed like this once on 1 other revision, which may already contain this change"
+        );
+        assert_eq!(known(0), "both passed and failed on other revisions, but never failed like this");
     }
 
     #[test]
