@@ -24,6 +24,8 @@ const OFFENDERS: usize = 6;
 const WITHOUT_SCRIPT: usize = 50;
 /// Entries of the quarantine in the overview.
 const QUARANTINED: usize = 6;
+/// Rows of the table of owners.
+const OWNERS: usize = 12;
 /// Rows of the tables behind the charts.
 const PERIODS: u64 = 13;
 
@@ -66,6 +68,8 @@ struct View {
     kinds: Vec<Kind>,
     quarantine: Vec<Quarantined>,
     more_quarantined: usize,
+    owners: Vec<Owner>,
+    more_owners: usize,
     notes: Vec<String>,
     tests: usize,
     without_script: Vec<PlainRow>,
@@ -89,6 +93,9 @@ impl View {
         let tiles = tiles(overview, &flaky, &quarantine);
         let more_quarantined = quarantine.len().saturating_sub(QUARANTINED);
         quarantine.truncate(QUARANTINED);
+        let mut owners = owners(overview, &flaky);
+        let more_owners = owners.len().saturating_sub(OWNERS);
+        owners.truncate(OWNERS);
         let window = overview.window.filter(|(first, last)| first <= last);
         let draw = |chart: fn((NaiveDate, NaiveDate), &[flakewise_model::DayTotals]) -> Chart| {
             window.filter(|_| overview.runs > 0).map(|window| chart(window, &overview.days))
@@ -113,6 +120,8 @@ impl View {
             kinds: kinds(&flaky),
             quarantine,
             more_quarantined,
+            owners,
+            more_owners,
             notes: notes(overview),
             tests: overview.tests.len(),
             without_script: overview.tests.iter().take(WITHOUT_SCRIPT).map(PlainRow::from).collect(),
@@ -175,11 +184,15 @@ fn totals(overview: &ProjectOverview, range: Option<(NaiveDate, NaiveDate)>) -> 
 }
 
 /// The last seven days and the seven before; none if the window is shorter.
-fn weeks(overview: &ProjectOverview) -> Option<[(u64, u64, Duration); 2]> {
+fn week_ranges(overview: &ProjectOverview) -> Option<[(NaiveDate, NaiveDate); 2]> {
     let (first, last) = overview.window?;
     let back = |days| last - chrono::Days::new(days);
-    (first <= back(13))
-        .then(|| [(back(6), last), (back(13), back(7))].map(|range| totals(overview, Some(range))))
+    (first <= back(13)).then(|| [(back(6), last), (back(13), back(7))])
+}
+
+/// The totals of these weeks.
+fn weeks(overview: &ProjectOverview) -> Option<[(u64, u64, Duration); 2]> {
+    Some(week_ranges(overview)?.map(|range| totals(overview, Some(range))))
 }
 
 fn rate_caption(overview: &ProjectOverview) -> String {
@@ -258,6 +271,49 @@ fn kinds(flaky: &[(&TestOverview, &String)]) -> Vec<Kind> {
             meter: meter(tests as f64 / most as f64),
         })
         .collect()
+}
+
+/// What the flaky tests of one owner cost.
+#[derive(Serialize)]
+struct Owner {
+    name: String,
+    tests: String,
+    lost: String,
+    /// Failures in the last seven days, and in the seven before.
+    weeks: Option<[String; 2]>,
+}
+
+/// All owners of flaky tests, the one whose tests cost the most time first; none if no test has one.
+fn owners(overview: &ProjectOverview, flaky: &[(&TestOverview, &String)]) -> Vec<Owner> {
+    #[derive(Default)]
+    struct Sum {
+        tests: u64,
+        lost: Duration,
+        weeks: [u64; 2],
+    }
+    let mut sums: BTreeMap<Option<String>, Sum> = BTreeMap::new();
+    let ranges = week_ranges(overview);
+    for (test, _) in flaky {
+        let sum = sums.entry(test.owner.as_deref().map(line)).or_default();
+        sum.tests += 1;
+        sum.lost += test.cost.time_lost;
+        for (week, (first, last)) in sum.weeks.iter_mut().zip(ranges.into_iter().flatten()) {
+            let days = test.days.iter().filter(|(day, _)| first <= *day && *day <= last);
+            *week += days.map(|(_, tally)| tally.failed).sum::<u64>();
+        }
+    }
+    if sums.keys().all(Option::is_none) {
+        return Vec::new();
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by_key(|(owner, sum)| (owner.is_none(), std::cmp::Reverse(sum.lost)));
+    let owner = |(name, sum): (Option<String>, Sum)| Owner {
+        name: name.unwrap_or_else(|| "no owner".to_owned()),
+        tests: number(sum.tests),
+        lost: duration(sum.lost),
+        weeks: ranges.map(|_| sum.weeks.map(number)),
+    };
+    sums.into_iter().map(owner).collect()
 }
 
 #[derive(Serialize)]

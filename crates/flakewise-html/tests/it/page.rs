@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{Days, NaiveDate};
-use flakewise_model::{Conclusion, ProjectOverview, QuarantineNote};
+use flakewise_model::{Conclusion, ProjectOverview, QuarantineNote, Tally};
 
 use crate::{data, html, synthetic};
 
@@ -81,6 +81,42 @@ fn what_expires_next_comes_first() {
     let (_, list) = page.split_once("id=\"quarantine\"").expect("the quarantine");
     let places = order.map(|text| list.find(text).expect(text));
     assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn owners_are_listed_by_what_their_flaky_tests_cost() {
+    let mut overview = synthetic::overview(4, 20, 4, 3);
+    let today = synthetic::last_day();
+    let owners = [Some("@acme/cart"), Some("@acme/pay"), None, Some("@acme/cart")];
+    for ((test, owner), minutes) in overview.tests.iter_mut().zip(owners).zip([1, 5, 60, 2]) {
+        test.verdict.conclusion = Conclusion::Flaky;
+        test.owner = owner.map(str::to_owned);
+        test.cost.time_lost = Duration::from_secs(60 * minutes);
+        // Three failures this week, one the week before, four earlier.
+        let failed = |days, failed| (today - Days::new(days), Tally { passed: 5, failed });
+        test.days = vec![failed(15, 4), failed(8, 1), failed(6, 2), failed(0, 1)];
+    }
+    let rows = |page: &str| -> Vec<String> {
+        let (_, section) = page.split_once("id=\"owners\"").expect("the owners");
+        let (section, _) = section.split_once("</section>").expect("its end");
+        let cells = section.split("<tr>").skip(2).map(|row| {
+            let texts = row.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text.trim());
+            texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" | ")
+        });
+        cells.collect()
+    };
+    assert_eq!(
+        rows(&html(&overview)),
+        [
+            "@acme&#x2f;pay | 1 | 5m 00s | 3 | 1",
+            "@acme&#x2f;cart | 2 | 3m 00s | 6 | 2",
+            "no owner | 1 | 1h 00m | 3 | 1"
+        ]
+    );
+    for test in &mut overview.tests {
+        test.owner = None;
+    }
+    assert!(!html(&overview).contains("id=\"owners\""), "nobody has one");
 }
 
 #[test]
