@@ -19,7 +19,8 @@ pub(crate) struct Scale {
     pub(crate) tests: usize,
     pub(crate) commits: usize,
     pub(crate) runs_per_commit: usize,
-    pub(crate) attempts_per_run: usize,
+    /// None if each test runs once.
+    pub(crate) attempts_per_run: Option<usize>,
     pub(crate) commits_per_day: usize,
 }
 
@@ -98,17 +99,23 @@ impl Generator {
             roots: None,
             packages: None,
         });
-        let attempts =
-            (0..self.scale.attempts_per_run).map(|place| self.attempt(&run, place, outage)).collect();
+        let attempts = match self.scale.attempts_per_run {
+            Some(attempts) => (0..attempts)
+                .map(|place| {
+                    let draw = self.random.random::<f64>();
+                    let test = self.cumulative.partition_point(|value| *value < draw);
+                    self.attempt(&run, test.min(self.scale.tests - 1), place, outage)
+                })
+                .collect(),
+            None => (0..self.scale.tests).map(|test| self.attempt(&run, test, test, outage)).collect(),
+        };
         let id = ReportId::of(Some(&run.id), b"");
         let source = "junit.xml".to_owned();
         let report = ReportBatch { id, source, complete: true, attempts, verdicts: Vec::new() };
         Batch { run, reports: vec![report] }
     }
 
-    fn attempt(&mut self, run: &Arc<Run>, place: usize, outage: bool) -> Attempt {
-        let draw = self.random.random::<f64>();
-        let test = self.cumulative.partition_point(|value| *value < draw).min(self.scale.tests - 1);
+    fn attempt(&mut self, run: &Arc<Run>, test: usize, place: usize, outage: bool) -> Attempt {
         let chance = if outage {
             0.8
         } else if self.broken.iter().any(|(broken, _)| *broken == test) {

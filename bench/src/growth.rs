@@ -27,7 +27,7 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         tests: 20_000,
         commits: sizes.last().unwrap_or(&0) * commits_per_day,
         runs_per_commit: 10,
-        attempts_per_run,
+        attempts_per_run: Some(attempts_per_run),
         commits_per_day,
     };
     let day_rows = commits_per_day * scale.runs_per_commit * attempts_per_run;
@@ -36,10 +36,10 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         Growth { flakewise: &options.flakewise, store, generator: Generator::new(scale, options.seed) };
     println!("days     of {day_rows} attempts in 10 appends, `maintain` after each\n");
     println!(
-        "                      append   maintain                     report          show           suggest"
+        "              bytes per attempt  append   maintain                     report          show           suggest"
     );
     println!(
-        "attempts  files   B/a    CPU s of a million    MB     CPU s     MB   CPU s     MB   read    CPU s     MB"
+        "attempts  files  rows  rolled up  CPU s of a million    MB     CPU s     MB   CPU s     MB   read    CPU s     MB"
     );
     let mut day = 0;
     for size in sizes {
@@ -57,16 +57,17 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         }
         let rows = day * day_rows;
         let per_million = 1e6 / (2 * day_rows) as f64;
-        let files = history.data_files()?.0;
-        let bytes = size_of(&files);
+        let files = history.data_files()?;
+        let bytes = size_of(&files.attempts);
         let report = growth.command(&["report", "--format", "json"])?;
         let test = growth.generator.test(SHOWN).as_str().to_owned();
         let show = growth.command(&["show", &test, "--format", "json"])?;
         let suggest = growth.command(&["quarantine", "suggest"])?;
         println!(
-            "{rows:>8}  {:>5}  {:>4.1}   {:>5.2}      {:>5.2}    {:>4}     {:>5.2}   {:>4}   {:>5.2}   {:>4}   {:>4.1} %   {:>5.2}   {:>4}",
-            files.len(),
+            "{rows:>8}  {:>5}  {:>4.1}       {:>4.1}   {:>5.2}      {:>5.2}    {:>4}     {:>5.2}   {:>4}   {:>5.2}   {:>4}   {:>4.1} %   {:>5.2}   {:>4}",
+            files.attempts.len() + files.test_days.len(),
             bytes as f64 / rows as f64,
+            size_of(&files.test_days) as f64 / rows as f64,
             append.as_secs_f64() * per_million,
             maintain.as_secs_f64() * per_million,
             memory,
@@ -80,9 +81,9 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         );
     }
     println!(
-        "\nB/a: bytes of data files per attempt; MB: the most memory of the process; read: bytes that `show` read,\n\
-         log and footers included, in per cent of the table; suggest: `quarantine suggest`. Of `append` and\n\
-         `maintain` the last two days count."
+        "\nfiles: of attempts and roll-ups; rows: of attempts; MB: the most memory of the process; read: bytes that\n\
+         `show` read, log and footers included, in per cent of the attempts; suggest: `quarantine suggest`. Of\n\
+         `append` and `maintain` the last two days count."
     );
     Ok(())
 }

@@ -64,6 +64,20 @@ enum Command {
         #[arg(long)]
         named: bool,
     },
+    /// Fills a folder with the table of `rows`; run by bench/engines
+    #[command(hide = true)]
+    Fill {
+        /// The folder
+        folder: PathBuf,
+    },
+    /// A statement on bare files; run by bench/engines
+    #[command(hide = true)]
+    BareSql {
+        /// The statement, on `attempts`
+        query: String,
+        /// The files of `attempts`
+        files: Vec<PathBuf>,
+    },
     /// A bare pass over XML files; run by `ingest`
     #[command(hide = true)]
     BareXml {
@@ -90,6 +104,11 @@ fn main() -> Outcome<()> {
         Command::Size => size::run(&options),
         Command::Changes => changes::run(&options),
         Command::Bare { list, named } => rows::bare(&list, named),
+        Command::Fill { folder } => rows::fill_folder(&options, &folder),
+        Command::BareSql { query, files } => {
+            println!("{}", flakewise_history::bare::bare_sql(&files, &query)?);
+            Ok(())
+        }
         Command::BareXml { folder } => ingest::bare(&folder),
     }
 }

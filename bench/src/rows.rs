@@ -9,7 +9,7 @@ use flakewise_history::bare::bare_report;
 use flakewise_history::{History, MaintainOptions, StoreUrl};
 
 use crate::generate::{Generator, Scale};
-use crate::measure::{header, least, ratio, run as measured, size_of};
+use crate::measure::{Cost, header, least, ratio, run as measured, size_of};
 use crate::{Options, Outcome};
 
 const PROJECT: &str = "bench";
@@ -18,19 +18,9 @@ pub(crate) fn run(options: &Options, folder: Option<PathBuf>) -> Outcome<()> {
     print!("{}", header("rows", options));
     let scratch = tempfile::tempdir()?;
     let folder = folder.unwrap_or_else(|| scratch.path().join("history"));
-    let scale = if options.short {
-        Scale { tests: 2_000, commits: 20, runs_per_commit: 5, attempts_per_run: 1_000, commits_per_day: 5 }
-    } else {
-        Scale {
-            tests: 20_000,
-            commits: 200,
-            runs_per_commit: 10,
-            attempts_per_run: 5_000,
-            commits_per_day: 10,
-        }
-    };
+    let scale = scale(options);
     let (tests, commits) = (scale.tests, scale.commits);
-    let total = commits * scale.runs_per_commit * scale.attempts_per_run;
+    let total = commits * scale.runs_per_commit * scale.attempts_per_run.unwrap_or(tests);
     let mut generator = Generator::new(scale, options.seed);
     let store = folder.to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
     let history = History::new(StoreUrl::parse(&store)?, PROJECT);
@@ -38,14 +28,16 @@ pub(crate) fn run(options: &Options, folder: Option<PathBuf>) -> Outcome<()> {
     if !folder.exists() {
         fill(&history, &mut generator, commits)?;
     }
-    let (attempts, runs) = history.data_files()?;
-    let bytes = size_of(&attempts);
+    let files = history.data_files()?;
+    let (attempts, runs) = (&files.attempts, &files.runs);
+    let bytes = size_of(attempts);
     println!("files    {}, {:.1} MB", attempts.len(), bytes as f64 / 1e6);
+    println!("roll-ups {}, {:.1} MB", files.test_days.len(), size_of(&files.test_days) as f64 / 1e6);
 
     let list = scratch.path().join("files.txt");
     let lines =
         |paths: &[PathBuf]| paths.iter().map(|path| format!("{}\n", path.display())).collect::<String>();
-    std::fs::write(&list, format!("{}\n{}", lines(&attempts), lines(&runs)))?;
+    std::fs::write(&list, format!("{}\n{}", lines(attempts), lines(runs)))?;
     report(options, &store, &list)?;
     show(
         options,
@@ -53,7 +45,100 @@ pub(crate) fn run(options: &Options, folder: Option<PathBuf>) -> Outcome<()> {
         &generator,
         bytes,
         if options.short { &[10, 100] } else { &[0, 10, 100, 1000, 10_000] },
-    )
+    )?;
+    window(options)
+}
+
+fn scale(options: &Options) -> Scale {
+    if options.short {
+        Scale {
+            tests: 2_000,
+            commits: 20,
+            runs_per_commit: 5,
+            attempts_per_run: Some(1_000),
+            commits_per_day: 5,
+        }
+    } else {
+        Scale {
+            tests: 20_000,
+            commits: 200,
+            runs_per_commit: 10,
+            attempts_per_run: Some(5_000),
+            commits_per_day: 10,
+        }
+    }
+}
+
+/// Makes the table, and lists its files of attempts.
+pub(crate) fn fill_folder(options: &Options, folder: &Path) -> Outcome<()> {
+    let store = StoreUrl::parse(folder.to_str().ok_or("the folder's name is not UTF-8")?)?;
+    let history = History::new(store, PROJECT);
+    if !folder.exists() {
+        let scale = scale(options);
+        let commits = scale.commits;
+        fill(&history, &mut Generator::new(scale, options.seed), commits)?;
+    }
+    for file in history.data_files()?.attempts {
+        println!("file     {}", file.display());
+    }
+    Ok(())
+}
+
+/// A window as services that look for flaky tests have it: all tests in every run.
+fn window(options: &Options) -> Outcome<()> {
+    let scratch = tempfile::tempdir()?;
+    let store = scratch.path().join("history").to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
+    let history = History::new(StoreUrl::parse(&store)?, PROJECT);
+    let (tests, commits) = if options.short { (200, 20) } else { (2_000, 500) };
+    let scale = Scale { tests, commits, runs_per_commit: 2, attempts_per_run: None, commits_per_day: 10 };
+    let runs = commits * scale.runs_per_commit;
+    let mut generator = Generator::new(scale, options.seed);
+    println!("\nwindow of {tests} tests in each of {runs} runs");
+    fill(&history, &mut generator, commits)?;
+    let files = history.data_files()?;
+    let megabytes = |files: &[PathBuf]| size_of(files) as f64 / 1e6;
+    println!("files    {:.1} MB, roll-ups {:.1} MB", megabytes(&files.attempts), megabytes(&files.test_days));
+    let reports = reports(options, &store)?;
+    println!("report                                  CPU s   wall s     MB");
+    for (name, cost) in [("attempts", reports.attempts), ("roll-ups", reports.rolled)] {
+        let (cpu, wall) = (cost.cpu.as_secs_f64(), cost.wall.as_secs_f64());
+        println!("{name:<36}   {cpu:6.2}   {wall:6.2}   {:4}", cost.peak);
+    }
+    Ok(())
+}
+
+/// What `report` costs with and without roll-ups.
+struct Reports {
+    attempts: Cost,
+    rolled: Cost,
+    findings: usize,
+}
+
+fn reports(options: &Options, store: &str) -> Outcome<Reports> {
+    let table = Path::new(store).join(PROJECT).join("test_days");
+    let aside = Path::new(store).join("aside");
+    let (mut attempts, mut rolled) = (Vec::new(), Vec::new());
+    let report = || -> Outcome<(Cost, String)> {
+        let mut command = Command::new(&options.flakewise);
+        command.args(["report", "--format", "json", "--store", store, "--project", PROJECT]);
+        measured(&mut command)
+    };
+    let mut findings = 0;
+    for _ in 0..if options.short { 1 } else { 5 } {
+        let (cost, text) = report()?;
+        rolled.push(cost);
+        std::fs::rename(&table, &aside)?;
+        let answer = report();
+        std::fs::rename(&aside, &table)?;
+        let (cost, same) = answer?;
+        attempts.push(cost);
+        if text != same {
+            return Err("roll-ups and attempts say different things".into());
+        }
+        findings =
+            serde_json::from_str::<serde_json::Value>(&text)?["findings"].as_array().map_or(0, Vec::len);
+    }
+    Ok(Reports { attempts: least(&attempts), rolled: least(&rolled), findings })
 }
 
 fn fill(history: &History, generator: &mut Generator, commits: usize) -> Outcome<()> {
@@ -89,28 +174,24 @@ fn fill(history: &History, generator: &mut Generator, commits: usize) -> Outcome
 }
 
 fn report(options: &Options, store: &str, list: &Path) -> Outcome<()> {
-    let (mut ours, mut bare, mut named) = (Vec::new(), Vec::new(), Vec::new());
-    let mut findings = 0;
+    let (mut bare, mut named) = (Vec::new(), Vec::new());
     for _ in 0..if options.short { 1 } else { 5 } {
         let own = std::env::current_exe()?;
         bare.push(measured(Command::new(&own).arg("bare").arg(list))?.0);
         named.push(measured(Command::new(&own).arg("bare").arg(list).arg("--named"))?.0);
-        let mut command = Command::new(&options.flakewise);
-        command.args(["report", "--format", "json", "--store", store, "--project", PROJECT]);
-        let (cost, text) = measured(&mut command)?;
-        findings =
-            serde_json::from_str::<serde_json::Value>(&text)?["findings"].as_array().map_or(0, Vec::len);
-        ours.push(cost);
     }
-    let (ours, bare, named) = (least(&ours), least(&bare), least(&named));
+    let Reports { attempts: ours, rolled, findings } = reports(options, store)?;
+    let (bare, named) = (least(&bare), least(&named));
     println!("\nreport, {findings} flaky tests found; least of the runs, taken in turn");
-    println!("                                        CPU s   wall s");
+    println!("                                        CPU s   wall s     MB");
     for (name, cost) in [
         ("bare DataFusion, subqueries", bare),
         ("bare DataFusion, our statements", named),
-        ("flakewise report", ours),
+        ("flakewise report, attempts", ours),
+        ("flakewise report, roll-ups", rolled),
     ] {
-        println!("{name:<36}   {:6.2}   {:6.2}", cost.cpu.as_secs_f64(), cost.wall.as_secs_f64());
+        let (cpu, wall) = (cost.cpu.as_secs_f64(), cost.wall.as_secs_f64());
+        println!("{name:<36}   {cpu:6.2}   {wall:6.2}   {:4}", cost.peak);
     }
     for (name, yardstick) in [("subqueries", bare), ("our statements", named)] {
         let (cpu, wall) = (ratio(ours.cpu, yardstick.cpu), ratio(ours.wall, yardstick.wall));

@@ -114,7 +114,7 @@ impl History {
             TableKind::Attempts => attempt_files(&self.project, fresh),
             TableKind::Runs => run_files(&self.project, fresh, chrono::Utc::now()),
             TableKind::Verdicts => verdict_files(&self.project, fresh),
-            TableKind::Renames => unreachable!("reports have no renames"),
+            TableKind::Renames | TableKind::TestDays => unreachable!("no part of a report"),
         };
         self.append_once(kind, selection, |(_, report)| report.id.as_str(), encode).await
     }

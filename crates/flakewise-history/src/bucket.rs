@@ -3,13 +3,15 @@
 //! The engine's storage layer speaks to all of them, and its log needs nothing but
 //! a write that fails if the file exists. [`History::probe`] finds out whether a
 //! store has it: there are some that overwrite, and some that let several writers
-//! win.
+//! win. A history is created in such a bucket only if somebody says that it has a
+//! single writer, and then written only by those who say so.
 //!
 //! Credentials come from the environment, by the provider's usual names. What the
 //! machine's metadata service would give is not used unless the environment names
 //! it: outside of the provider's machines, asking for it takes long and fails.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -45,9 +47,14 @@ const S3_CREDENTIALS: [&str; 6] = [
     "AWS_SKIP_SIGNATURE",
 ];
 
+/// Whether URLs of this scheme are buckets.
+pub(crate) fn is_scheme(scheme: &str) -> bool {
+    matches!(scheme, "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" | "adl")
+}
+
 /// Makes the engine know buckets of a scheme. False if there are no such buckets.
 pub(crate) fn register(scheme: &str) -> bool {
-    if !matches!(scheme, "s3" | "s3a" | "gs" | "az" | "abfs" | "abfss" | "adl") {
+    if !is_scheme(scheme) {
         return false;
     }
     let scheme = Url::parse(&format!("{scheme}://")).expect("a scheme is a URL");
@@ -124,8 +131,27 @@ pub enum Guarantee {
     SeveralWin(usize),
 }
 
-/// How often writers race for one file.
+impl fmt::Display for Guarantee {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneWins => formatter.write_str("lets one writer create a file"),
+            Self::Overwrites => formatter.write_str("overwrites files that exist"),
+            Self::SeveralWin(winners) => write!(formatter, "let {winners} writers create the same file"),
+        }
+    }
+}
+
+/// Says that nobody else writes at the same time.
+const SINGLE_WRITER: &str = "FLAKEWISE_SINGLE_WRITER";
+
+/// Whether somebody says so.
+pub(crate) fn has_single_writer() -> bool {
+    std::env::var_os(SINGLE_WRITER).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// How often writers race for one file, when somebody asks and when a history is created.
 const RACES: usize = 20;
+const RACES_AT_CREATION: usize = 5;
 /// How many there are.
 const RACERS: usize = 8;
 
@@ -133,36 +159,45 @@ impl History {
     /// Writes and deletes small files in the store to find out what it guarantees. Histories in it
     /// are not touched.
     pub fn probe(&self) -> Result<Guarantee, HistoryError> {
-        self.block_on("probe", async {
-            let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {
-                store: self.store.to_string(),
-                source,
-            };
-            let name = format!("probe-{}", uuid::Uuid::new_v4());
-            let builder = DeltaTableBuilder::from_url(self.store.table(&name, "probe"))
-                .map_err(|error| unreachable(error.into()))?;
-            let log = builder.build_storage().map_err(|error| unreachable(error.into()))?;
-            let store = log.object_store(None);
-            let (guarantee, written) = race(&store).await;
-            for path in written {
-                // Who may write may not be allowed to delete; the files are small.
-                let _ = store.delete(&path).await;
-            }
-            guarantee.map_err(|error| self.unwritable(error))
-        })
+        self.block_on("probe", self.guarantee(RACES))
+    }
+
+    /// What the store guarantees, for a history that is about to be created.
+    pub(crate) async fn guarantee_at_creation(&self) -> Result<Guarantee, HistoryError> {
+        self.guarantee(RACES_AT_CREATION).await
+    }
+
+    async fn guarantee(&self, races: usize) -> Result<Guarantee, HistoryError> {
+        let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {
+            store: self.store.to_string(),
+            source,
+        };
+        let name = format!("probe-{}", uuid::Uuid::new_v4());
+        let builder = DeltaTableBuilder::from_url(self.store.table(&name, "probe"))
+            .map_err(|error| unreachable(error.into()))?;
+        let log = builder.build_storage().map_err(|error| unreachable(error.into()))?;
+        let store = log.object_store(None);
+        let (guarantee, written) = race(&store, races).await;
+        for path in written {
+            // Who may write may not be allowed to delete; the files are small.
+            let _ = store.delete(&path).await;
+        }
+        guarantee.map_err(|error| self.unwritable(error))
     }
 }
 
 /// What the store guarantees, and what was written to learn it.
-async fn race(store: &ObjectStoreRef) -> (Result<Guarantee, Error>, Vec<Path>) {
+async fn race(store: &ObjectStoreRef, races: usize) -> (Result<Guarantee, Error>, Vec<Path>) {
     let mut written = vec![Path::from("once")];
     let create = || PutOptions { mode: PutMode::Create, ..PutOptions::default() };
     let put = |path: Path| {
         let store = Arc::clone(store);
         async move { store.put_opts(&path, "probe".into(), create()).await }
     };
-    if let Err(error) = put(written[0].clone()).await {
-        return (Err(error), written);
+    match put(written[0].clone()).await {
+        // Nobody else knows its name: it is there because the answer of the first try was lost.
+        Ok(_) | Err(Error::AlreadyExists { .. }) => {}
+        Err(error) => return (Err(error), written),
     }
     match put(written[0].clone()).await {
         Err(Error::AlreadyExists { .. }) => {}
@@ -170,7 +205,7 @@ async fn race(store: &ObjectStoreRef) -> (Result<Guarantee, Error>, Vec<Path>) {
         Err(error) => return (Err(error), written),
     }
     let mut most = 1;
-    for number in 0..RACES {
+    for number in 0..races {
         let path = Path::from(format!("race-{number}"));
         written.push(path.clone());
         let racers = (0..RACERS).map(|_| tokio::spawn(put(path.clone())));

@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Date,
     /// A point in time in UTC, to the microsecond.
     Time,
+    /// Bytes.
+    Binary,
 }
 
 const fn column(name: &'static str, kind: Kind) -> Column {
@@ -121,6 +123,32 @@ pub(crate) const RENAMES: &[Column] = &[
     column("decided_at", Kind::Time),
 ];
 
+/// `test_days`: what each test did on each day, see `rollup`.
+pub(crate) const TEST_DAYS: &[Column] = &[
+    column("project", Kind::Label),
+    column("day", Kind::Date),
+    column("record", Kind::Label),
+    optional("test", Kind::Label),
+    column("variant", Kind::Label),
+    optional("run", Kind::Label),
+    optional("number", Kind::Integer),
+    optional("commit", Kind::Label),
+    optional("dirty", Kind::Boolean),
+    optional("branch", Kind::Label),
+    optional("phase", Kind::Label),
+    optional("outcome", Kind::Label),
+    optional("fingerprint", Kind::Label),
+    optional("failure_kind", Kind::Label),
+    optional("failure_message", Kind::Text),
+    optional("attempts", Kind::Long),
+    optional("runs", Kind::Long),
+    optional("spent_us", Kind::Long),
+    optional("first_at", Kind::Time),
+    optional("last_at", Kind::Time),
+    optional("passes", Kind::Binary),
+    column("rolled_from", Kind::Label),
+];
+
 /// A column of rows by its name, for [`rows_of`].
 pub(crate) fn named(name: &'static str, values: ArrayRef) -> (&'static str, ArrayRef) {
     (name, values)
@@ -148,6 +176,7 @@ impl Kind {
             Self::Boolean => DataType::Boolean,
             Self::Date => DataType::Date32,
             Self::Time => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::Binary => DataType::Binary,
         }
     }
 
@@ -160,6 +189,7 @@ impl Kind {
             Self::Boolean => PrimitiveType::Boolean,
             Self::Date => PrimitiveType::Date,
             Self::Time => PrimitiveType::Timestamp,
+            Self::Binary => PrimitiveType::Binary,
         }
     }
 
@@ -173,6 +203,7 @@ impl Kind {
             Self::Boolean => "BOOLEAN",
             Self::Date => "DATE",
             Self::Time => "TIMESTAMP WITH TIME ZONE",
+            Self::Binary => "BYTEA",
         }
     }
 }
@@ -211,13 +242,18 @@ mod tests {
                 Kind::Boolean => "boolean",
                 Kind::Date => "date",
                 Kind::Time => "time, UTC",
+                Kind::Binary => "bytes",
             };
             format!("`{}` | {kind}{}", column.name, if column.nullable { "?" } else { "" })
         };
         let page = include_str!("../../../docs/src/reference/sql.md");
-        for (heading, columns) in
-            [("attempts", ATTEMPTS), ("reports", RUNS), ("verdicts", VERDICTS), ("renames", RENAMES)]
-        {
+        for (heading, columns) in [
+            ("attempts", ATTEMPTS),
+            ("reports", RUNS),
+            ("verdicts", VERDICTS),
+            ("renames", RENAMES),
+            ("test_days", TEST_DAYS),
+        ] {
             let section = page.split("\n## ").find(|section| section.starts_with(&format!("`{heading}`")));
             let section = section.expect("the table has a section");
             let listed: Vec<&str> = section

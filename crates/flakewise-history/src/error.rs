@@ -41,6 +41,17 @@ pub enum HistoryError {
         #[source]
         source: Source,
     },
+    /// The store does not keep several writers apart.
+    #[error(
+        "`{store}` {does}, so jobs that record at the same time would lose results; use another store, or set \
+         FLAKEWISE_SINGLE_WRITER=1 if only one job at a time records"
+    )]
+    Unshareable {
+        /// The store.
+        store: String,
+        /// What it does instead, see [`Guarantee`](crate::Guarantee).
+        does: String,
+    },
     /// Other writers were faster for too long.
     #[error("failed to commit to `{store}` after {tries} attempts: other writers were always faster")]
     Contended {
@@ -83,6 +94,7 @@ impl HistoryError {
             Self::Unreachable { .. }
             | Self::Unwritable { .. }
             | Self::Contended { .. }
+            | Self::Unshareable { .. }
             | Self::Interrupted => true,
             Self::InvalidStore { .. }
             | Self::NoHistory { .. }

@@ -1,11 +1,12 @@
 //! Rows to Parquet files, and the log actions that add them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
 use deltalake::arrow::array::{
-    ArrayAccessor as _, AsArray as _, BooleanArray, Date32Array, DictionaryArray, Int32Array, Int64Array,
-    RecordBatch, StringArray, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondArray,
+    Array as _, ArrayAccessor as _, AsArray as _, BooleanArray, Date32Array, DictionaryArray, Int32Array,
+    Int64Array, RecordBatch, StringArray, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondArray,
 };
 use deltalake::arrow::datatypes::{Date32Type, Int32Type, TimestampMicrosecondType};
 use deltalake::kernel::Add;
@@ -376,6 +377,10 @@ struct Bounds {
     day: Option<(i32, i32)>,
     started: Option<(i64, i64)>,
     test: Option<(String, String)>,
+    without_test: usize,
+    /// Of roll-ups: what kind of rows there are, and what they were made from.
+    record: Option<(String, String)>,
+    rolled_from: Option<(String, String)>,
 }
 
 impl Bounds {
@@ -400,13 +405,24 @@ impl Bounds {
         {
             widen(&mut self.started, low, high);
         }
-        // Rows are sorted by test: the first and the last are the bounds.
-        if let Some(tests) = column("test").and_then(|array| array.as_dictionary_opt::<Int32Type>())
-            && let Some(tests) = tests.downcast_dict::<StringArray>()
-            && batch.num_rows() > 0
+        let labels = |name| {
+            let array = column(name)?.as_dictionary_opt::<Int32Type>()?;
+            array.downcast_dict::<StringArray>()
+        };
+        // Rows are sorted by test, those without one first: the first and the last are the bounds.
+        if let Some(tests) = labels("test")
+            && let Some(first) = (0..batch.num_rows()).find(|row| tests.is_valid(*row))
         {
             let at = |row: usize| tests.value(row).to_owned();
-            widen(&mut self.test, at(0), at(batch.num_rows() - 1));
+            widen(&mut self.test, at(first), at(batch.num_rows() - 1));
+        }
+        self.without_test += column("test").map_or(0, deltalake::arrow::array::Array::null_count);
+        for (name, bounds) in [("record", &mut self.record), ("rolled_from", &mut self.rolled_from)] {
+            let Some(labels) = labels(name) else { continue };
+            let distinct: BTreeSet<&str> = labels.into_iter().flatten().collect();
+            if let (Some(low), Some(high)) = (distinct.first(), distinct.last()) {
+                widen(bounds, (*low).to_owned(), (*high).to_owned());
+            }
         }
     }
 
@@ -431,8 +447,14 @@ impl Bounds {
             };
             bound("started_at", text(least), text(greatest));
         }
-        if let Some((least, greatest)) = self.test {
-            bound("test", least, greatest);
+        let labels = [("test", self.test), ("record", self.record), ("rolled_from", self.rolled_from)];
+        for (name, bounds) in labels {
+            if let Some((least, greatest)) = bounds {
+                bound(name, least, greatest);
+            }
+        }
+        if let Some(count) = nulls.get_mut("test") {
+            *count = self.without_test.into();
         }
         serde_json::json!({
             "numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": nulls,
@@ -480,6 +502,6 @@ pub(crate) fn day_number(at: Timestamp) -> i32 {
     i32::try_from(day(at)).expect("time stamps are within some million years")
 }
 
-fn date(days: i32) -> NaiveDate {
+pub(crate) fn date(days: i32) -> NaiveDate {
     NaiveDate::from_epoch_days(days).unwrap_or_default()
 }

@@ -43,6 +43,7 @@ use std::sync::Arc;
 use flakewise_model::{
     Conclusion, Evidence, FlakeRate, Probability, Revision, RunId, Timestamp, Transitions, Variant, Verdict,
 };
+use hashbrown::{HashMap, HashSet};
 use libm::lgamma;
 
 /// A run is an outage if at least this many tests ran and more than half of
@@ -150,10 +151,16 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
     let seen: BTreeSet<_> = own
         .flat_map(|tally| tally.failed.keys().flatten().map(move |fingerprint| (key(tally), fingerprint)))
         .collect();
-    // Most revisions of most tests have no failure.
+    // Most revisions of most tests have no failure. Whether a revision has one is looked up by its
+    // code first, which is quicker than by all of its key.
     let failing: BTreeSet<_> = tallies.iter().filter(|tally| !tally.failed.is_empty()).map(key).collect();
+    let codes: HashSet<Option<&str>> = failing.iter().map(|(_, commit, run)| commit.or(*run)).collect();
+    let fails = |tally: &&RevisionTally| {
+        let key = key(tally);
+        codes.contains(&key.1.or(key.2)) && failing.contains(&key)
+    };
     let mut revisions: BTreeMap<_, (u64, u64, Timestamp)> = BTreeMap::new();
-    for tally in tallies.iter().filter(|tally| failing.contains(&key(tally))) {
+    for tally in tallies.iter().filter(fails) {
         let proves = |fingerprint: &Option<Arc<str>>| {
             let seen_otherwise = |fingerprint| seen.contains(&(key(tally), fingerprint));
             !tally.as_base || fingerprint.as_ref().is_some_and(seen_otherwise)
@@ -185,14 +192,20 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
 /// Counts how the outcome moved between consecutive revisions, and whether the
 /// latest revision anywhere fails.
 fn transitions(tallies: &[RevisionTally]) -> (Transitions, bool) {
-    let mut sequences: BTreeMap<_, Vec<&RevisionTally>> = BTreeMap::new();
+    let mut sequences: HashMap<_, Vec<&RevisionTally>> = HashMap::new();
     for tally in tallies.iter().filter(|tally| tally.passed + tally.failures() > 0 && !tally.as_base) {
-        sequences.entry((&tally.variant, &tally.branch)).or_default().push(tally);
+        sequences.entry((&tally.variant, tally.branch.as_deref())).or_default().push(tally);
     }
+    let mut sequences: Vec<_> = sequences.into_iter().collect();
+    sequences.sort_unstable_by_key(|(key, _)| *key);
     let mut total = Transitions::default();
     let mut latest: Option<&RevisionTally> = None;
-    for sequence in sequences.values_mut() {
-        sequence.sort_by_key(|tally| (tally.first, tally.last));
+    for (_, sequence) in &mut sequences {
+        sequence.sort_by(|left, right| {
+            (left.first, left.last)
+                .cmp(&(right.first, right.last))
+                .then_with(|| (&left.commit, &left.run).cmp(&(&right.commit, &right.run)))
+        });
         let fails = |tally: &RevisionTally| tally.passed == 0;
         for pair in sequence.windows(2) {
             let count = match (fails(pair[0]), fails(pair[1])) {

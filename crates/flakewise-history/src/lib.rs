@@ -5,7 +5,7 @@
 //! summaries or plain rows. The interface blocks; the asynchronous engine is an
 //! inner matter.
 //!
-//! A store is a folder or a bucket. Each project has four tables in it:
+//! A store is a folder or a bucket. Each project has these tables in it:
 //!
 //! - `<project>/attempts`: one row per attempt. No Delta partition columns:
 //!   every data file holds one day and is sorted by test, so that file and page
@@ -16,6 +16,8 @@
 //!   out like `attempts`. It is made when the first verdict comes.
 //! - `<project>/renames`: one row per decision about a test that was renamed or
 //!   moved. Nothing else is changed for it: ids are translated when they are read.
+//! - `<project>/test_days`: what each test did on each day, made from `attempts` by
+//!   `maintain`. It may be deleted at any time.
 //!
 //! What the crate guarantees:
 //!
@@ -36,9 +38,11 @@ pub mod bare;
 mod bucket;
 mod cached;
 mod columns;
+mod contexts;
 mod error;
 mod files;
 mod flaky;
+mod gather;
 mod maintain;
 mod orders;
 mod overview;
@@ -46,6 +50,7 @@ mod past;
 mod rate_changes;
 mod renames;
 mod report;
+mod rollup;
 mod session;
 mod show;
 mod sql;

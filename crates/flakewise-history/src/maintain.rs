@@ -1,23 +1,24 @@
 //! Keeping the tables quick to read: merging the many small files of a day into
-//! few sorted ones, and removing files that nothing refers to.
+//! few sorted ones, rolling up days (`rollup`), and removing files that nothing refers to.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::NaiveDate;
 use deltalake::DeltaTable;
 use deltalake::arrow::array::{AsArray as _, RecordBatch};
 use deltalake::arrow::compute::{cast, concat_batches, filter_record_batch};
 use deltalake::arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
-use deltalake::kernel::{Action, Add};
+use deltalake::kernel::{Action, Add, Remove};
 use deltalake::operations::vacuum::VacuumMode;
 use deltalake::protocol::DeltaOperation;
 use futures::TryStreamExt as _;
 
 use crate::append::is_lost_race;
 use crate::columns::written_schema;
-use crate::files::{DataFile, encode};
+use crate::files::{DataFile, date, encode};
 use crate::session::{Reading, empty_session};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
@@ -57,6 +58,8 @@ pub struct MaintainSummary {
     pub days_left_to_others: usize,
     /// Files that nothing referred to and that were removed.
     pub files_removed: usize,
+    /// Days whose attempts were rolled up.
+    pub days_rolled_up: usize,
 }
 
 impl History {
@@ -69,7 +72,7 @@ impl History {
     ) -> Result<Vec<MaintainSummary>, HistoryError> {
         self.block_on("maintain", async {
             let mut summaries = Vec::new();
-            for kind in TableKind::ALL {
+            for kind in TableKind::FACTS {
                 if let Some(table) = self.open(kind).await? {
                     summaries.push(self.maintain_table(kind, table, options, progress).await?);
                 }
@@ -80,6 +83,7 @@ impl History {
                     project: self.project.clone(),
                 });
             }
+            summaries.extend(self.roll_up(options, progress).await?);
             Ok(summaries)
         })
     }
@@ -101,7 +105,7 @@ impl History {
             summary.files_after = days.len();
         } else {
             for (number, (day, files)) in days.iter().enumerate() {
-                progress(&format!("{} {day}", kind.name()), number, days.len());
+                progress(&format!("{} {}", kind.name(), date(*day)), number, days.len());
                 match self.compact_day(kind, &table, files).await? {
                     Some((merged, doubles)) => {
                         summary.days_compacted += 1;
@@ -117,12 +121,24 @@ impl History {
                 table.update_state().await.map_err(|error| self.unwritable(error))?;
             }
             if !days.is_empty() {
-                // A checkpoint spares the next reader the log's many entries.
-                deltalake::checkpoints::create_checkpoint(&table, None)
-                    .await
-                    .map_err(|error| self.unwritable(error))?;
+                self.checkpoint(&table).await?;
             }
         }
+        summary.files_removed = self.vacuum(table, options).await?;
+        Ok(summary)
+    }
+
+    /// A checkpoint spares the next reader the log's many entries.
+    pub(crate) async fn checkpoint(&self, table: &DeltaTable) -> Result<(), HistoryError> {
+        deltalake::checkpoints::create_checkpoint(table, None).await.map_err(|error| self.unwritable(error))
+    }
+
+    /// Removes the files nothing refers to, and returns how many there were.
+    pub(crate) async fn vacuum(
+        &self,
+        table: DeltaTable,
+        options: &MaintainOptions,
+    ) -> Result<usize, HistoryError> {
         let keep = chrono::Duration::from_std(options.keep).unwrap_or(chrono::Duration::MAX);
         let (_, metrics) = table
             .vacuum()
@@ -132,8 +148,7 @@ impl History {
             .with_dry_run(options.dry_run)
             .await
             .map_err(|error| self.unwritable(error))?;
-        summary.files_removed = metrics.files_deleted.len();
-        Ok(summary)
+        Ok(metrics.files_deleted.len())
     }
 
     /// Merges the files of one day. None if somebody else was at it too.
@@ -145,17 +160,7 @@ impl History {
     ) -> Result<Option<(Vec<DataFile>, u64)>, HistoryError> {
         let (merged, doubles) = self.merge(kind, table, files).await?;
         let now = chrono::Utc::now().timestamp_millis();
-        let removes = files.iter().map(|file| {
-            Action::Remove(deltalake::kernel::Remove {
-                path: file.path.clone(),
-                data_change: false,
-                deletion_timestamp: Some(now),
-                extended_file_metadata: Some(true),
-                partition_values: Some(HashMap::new()),
-                size: Some(file.size),
-                ..Default::default()
-            })
-        });
+        let removes = files.iter().map(|file| Action::Remove(remove(&file.path, file.size, now)));
         let adds = merged.iter().map(|file| Action::Add(Add { data_change: false, ..file.add.clone() }));
         let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
         let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
@@ -194,6 +199,7 @@ impl History {
             TableKind::Attempts | TableKind::Verdicts => "test, started_at, report, ordinal",
             TableKind::Runs => "run, report",
             TableKind::Renames => "test, decided_at",
+            TableKind::TestDays => unreachable!("roll-ups are made again, not merged"),
         };
         let schema = written_schema(kind.columns());
         let mut stream = session
@@ -233,27 +239,52 @@ impl History {
 }
 
 /// A data file of the current snapshot.
-struct LiveFile {
-    path: String,
-    size: i64,
+pub(crate) struct LiveFile {
+    pub(crate) path: String,
+    pub(crate) size: i64,
+    /// The day it holds, as its statistics say. Files without statistics, or of several days, were
+    /// written by somebody else: they are left alone.
+    pub(crate) day: Option<i32>,
 }
 
-fn bytes(size: i64) -> u64 {
+pub(crate) fn bytes(size: i64) -> u64 {
     u64::try_from(size).unwrap_or(0)
 }
 
-/// The live files by the day they hold, as their statistics say. Files without
-/// statistics, or of several days, were written by somebody else: they are left
-/// alone.
-fn files_by_day(table: &DeltaTable) -> Result<BTreeMap<String, Vec<LiveFile>>, HistoryError> {
-    let mut days: BTreeMap<String, Vec<LiveFile>> = BTreeMap::new();
+/// The log action that replaces a file.
+pub(crate) fn remove(path: &str, size: i64, now: i64) -> Remove {
+    Remove {
+        path: path.to_owned(),
+        data_change: false,
+        deletion_timestamp: Some(now),
+        extended_file_metadata: Some(true),
+        partition_values: Some(HashMap::new()),
+        size: Some(size),
+        ..Remove::default()
+    }
+}
+
+pub(crate) fn live_files(table: &DeltaTable) -> Result<Vec<LiveFile>, HistoryError> {
+    let mut files = Vec::new();
     for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
         let stats: Option<serde_json::Value> = file.stats().and_then(|text| serde_json::from_str(&text).ok());
-        let bound = |which: &str| Some(stats.as_ref()?.get(which)?.get("day")?.as_str()?.to_owned());
-        if let (Some(low), Some(high)) = (bound("minValues"), bound("maxValues"))
-            && low == high
-        {
-            days.entry(low).or_default().push(LiveFile { path: file.path().into_owned(), size: file.size() });
+        let bound = |which: &str| stats.as_ref()?.get(which)?.get("day")?.as_str()?.parse::<NaiveDate>().ok();
+        let day = bound("minValues").filter(|low| bound("maxValues") == Some(*low));
+        files.push(LiveFile {
+            path: file.path().into_owned(),
+            size: file.size(),
+            day: day.map(|day| day.to_epoch_days()),
+        });
+    }
+    Ok(files)
+}
+
+/// The live files by the day they hold.
+fn files_by_day(table: &DeltaTable) -> Result<BTreeMap<i32, Vec<LiveFile>>, HistoryError> {
+    let mut days: BTreeMap<i32, Vec<LiveFile>> = BTreeMap::new();
+    for file in live_files(table)? {
+        if let Some(day) = file.day {
+            days.entry(day).or_default().push(file);
         }
     }
     Ok(days)
@@ -300,7 +331,7 @@ impl Doubles {
 
 /// Casts rows as read to the types we write. Columns that only a later version
 /// knows stay as they are: a rewrite by an older one must not lose them.
-fn conform(
+pub(crate) fn conform(
     batch: &RecordBatch,
     schema: &SchemaRef,
 ) -> Result<RecordBatch, deltalake::arrow::error::ArrowError> {

@@ -1,27 +1,26 @@
 //! A project's history as a whole, for a page to look at.
 //!
-//! A fixed number of queries, however many tests there are: those of a report, one
-//! for the days of tests, two for the days of the project, one for the latest
-//! attempts of the costliest tests, one for the kinds that runs named, and one for
-//! culprits.
+//! A fixed number of queries, however many tests there are: those of a report, two
+//! for the days of the project, one for the latest attempts of the costliest tests,
+//! one for the kinds that runs named, and one for culprits.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use chrono::{Days, NaiveDate};
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{
-    Conclusion, CulpritNote, DayTotals, Outcome, OutcomeStep, ProjectOverview, RunId, Tally, TestDetails,
-    TestId, TestOverview,
+    Conclusion, CulpritNote, DayTotals, Outcome, OutcomeStep, ProjectOverview, RunId, TestDetails, TestId,
+    TestOverview,
 };
-
+use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::aliases::Aliases;
 use crate::flaky::judge;
+use crate::gather::{Gathered, Record};
 use crate::rate_changes::rate_changes;
-use crate::report::{Columns, Gathered, Queries, Runs, Tests, collect, list, rate, reruns, scope};
-use crate::session::{FAILURES, Reading};
+use crate::report::{Columns, collect, list, rate, reruns};
 use crate::{History, HistoryError, ReportOptions};
 
 /// More tests are counted, not listed.
@@ -38,8 +37,9 @@ impl History {
     /// quarantine are not in a history; the caller adds what it knows.
     pub fn overview(&self, options: &ReportOptions) -> Result<ProjectOverview, HistoryError> {
         self.block_on("overview", async {
-            let session = self.full_session(Reading::Most).await?;
-            let totals = self.totals(&session, options).await?;
+            let daily = self.daily_session(true).await?;
+            let session = &daily.session;
+            let totals = self.totals(session, options).await?;
             let mut overview = ProjectOverview {
                 project: self.project.clone(),
                 window: totals.window,
@@ -51,19 +51,22 @@ impl History {
             };
             let Some((first, last)) = totals.window else { return Ok(overview) };
             let since = options.days.map(|_| first);
-            let mut gathered = self.gather(&session, since).await?;
-            let mut tests = judged(&mut gathered);
+            let gathered = self.gather(&daily, since).await?;
+            let mut tests = judged(&gathered);
             overview.tests_left_off =
                 u64::try_from(tests.len().saturating_sub(MOST_TESTS)).unwrap_or(u64::MAX);
             tests.truncate(MOST_TESTS);
 
             let shown_since = first.max(last.checked_sub_days(Days::new(TEST_DAYS - 1)).unwrap_or(first));
             let index = index(&tests);
-            add_days(&session, &mut tests, &index, &gathered, since, shown_since).await?;
-            add_steps(&session, &mut tests, &index, &gathered, since).await?;
-            add_kinds(&session, &mut tests, &index, &gathered.aliases).await?;
-            add_culprits(&session, &mut tests, &index, &gathered.aliases).await?;
-            (overview.days, overview.largest_run) = project_days(&session, &tests, &gathered, since).await?;
+            for (name, test) in &mut tests {
+                let days = gathered.tests.get(name).map(Record::days).unwrap_or_default();
+                test.days = days.into_iter().filter(|(day, _)| *day >= shown_since).collect();
+            }
+            add_steps(session, &mut tests, &index, &gathered, since).await?;
+            add_kinds(session, &mut tests, &index, &gathered.aliases).await?;
+            add_culprits(session, &mut tests, &index, &gathered.aliases).await?;
+            (overview.days, overview.largest_run) = project_days(session, &tests, &gathered, since).await?;
             overview.tests = tests.into_iter().map(|(_, test)| test).collect();
             Ok(overview)
         })
@@ -73,24 +76,25 @@ impl History {
 /// A test, and the id its rows are found by.
 type Listed = (String, TestOverview);
 
-fn judged(gathered: &mut Gathered) -> Vec<Listed> {
-    let mut tests = Vec::new();
-    for (name, tallies) in &gathered.tallies {
-        let verdict = judge(tallies, 0);
+fn judged(gathered: &Gathered) -> Vec<Listed> {
+    let contexts = &gathered.contexts;
+    let judged = |(name, record): (&String, &Record)| {
+        let tallies = record.tallies(contexts);
+        let verdict = judge(&tallies, 0);
         // Tests that failed only in outages did not fail.
         if verdict.conclusion == Conclusion::NotSeenFailing {
-            continue;
+            return None;
         }
         // Ids in a table are somebody else's bytes, see `History::report`.
-        let Ok(test) = name.parse::<TestId>() else { continue };
-        let failures = gathered.failures.get(name).map_or(&[][..], Vec::as_slice);
+        let test = name.parse::<TestId>().ok()?;
+        let failures = record.failures();
         let overview = TestOverview {
             test,
             verdict,
             kind: None,
-            rate: rate(tallies),
-            reruns: reruns(tallies),
-            cost: gathered.costs.get(name).copied().unwrap_or_default(),
+            rate: rate(&tallies),
+            reruns: reruns(&tallies),
+            cost: record.cost(contexts),
             since: failures.iter().map(|group| group.first_seen).min(),
             last_failed: failures.iter().map(|group| group.last_seen).max(),
             owner: None,
@@ -98,53 +102,18 @@ fn judged(gathered: &mut Gathered) -> Vec<Listed> {
             days: Vec::new(),
             details: None,
         };
-        tests.push((name.clone(), overview));
-    }
+        Some((name.clone(), overview))
+    };
+    let mut tests: Vec<Listed> =
+        gathered.tests.iter().collect::<Vec<_>>().into_par_iter().filter_map(judged).collect();
     tests
         .sort_by(|(_, left), (_, right)| right.cost.cmp(&left.cost).then_with(|| left.test.cmp(&right.test)));
-    for (name, test) in tests.iter_mut().take(DETAILED) {
-        let failures = gathered.failures.remove(name).unwrap_or_default();
-        let changes = gathered.tallies.get(name).map(|tallies| rate_changes(tallies)).unwrap_or_default();
-        test.details = Some(TestDetails { failures, changes, ..TestDetails::default() });
-    }
+    tests.par_iter_mut().take(DETAILED).for_each(|(name, test)| {
+        let record = &gathered.tests[name];
+        let changes = rate_changes(&record.tallies(contexts));
+        test.details = Some(TestDetails { failures: record.failures(), changes, ..TestDetails::default() });
+    });
     tests
-}
-
-/// How each test did day by day.
-async fn add_days(
-    session: &SessionContext,
-    tests: &mut [Listed],
-    index: &HashMap<String, usize>,
-    gathered: &Gathered,
-    since: Option<NaiveDate>,
-    shown_since: NaiveDate,
-) -> Result<(), HistoryError> {
-    let names = gathered.aliases.all_names(tests.iter().map(|(name, _)| name.as_str()));
-    let named = if gathered.aliases.is_empty() { Tests::These(&names) } else { Tests::ExactlyThese(&names) };
-    let runs = Runs::Except(&gathered.outages);
-    let (from, scope) = scope(Some(shown_since), &runs);
-    let among = Queries::among(since, &runs, &named);
-    let query = format!(
-        "SELECT test, day, sum(CASE WHEN outcome IN {FAILURES} THEN 0 ELSE 1 END) AS passed,
-                sum(CASE WHEN outcome IN {FAILURES} THEN 1 ELSE 0 END) AS failed
-         FROM {from} WHERE outcome <> 'skipped' AND phase <> 'base' {scope} {among}
-         GROUP BY test, day"
-    );
-    let mut days: Vec<BTreeMap<NaiveDate, Tally>> = vec![BTreeMap::new(); tests.len()];
-    for batch in collect(session, &query).await? {
-        let columns = Columns(&batch);
-        let (names, dates) = (columns.texts("test")?, columns.days("day")?);
-        let (passed, failed) = (columns.counts("passed")?, columns.counts("failed")?);
-        for row in 0..batch.num_rows() {
-            let (Some(name), Some(day)) = (&names[row], dates[row]) else { continue };
-            let Some(at) = index.get(gathered.aliases.current(name).as_ref()) else { continue };
-            *days[*at].entry(day).or_default() += Tally { passed: passed[row], failed: failed[row] };
-        }
-    }
-    for ((_, test), days) in tests.iter_mut().zip(days) {
-        test.days = days.into_iter().collect();
-    }
-    Ok(())
 }
 
 /// The latest attempts of tests with details, those in outages included.
@@ -159,13 +128,15 @@ async fn add_steps(
     let among = list("test", "IN", &gathered.aliases.all_names(detailed));
     let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
     let query = format!(
-        "SELECT test, started_at, outcome, run, commit, variant
-         FROM (SELECT test, started_at, outcome, run, commit, variant,
-                      row_number() OVER (PARTITION BY test ORDER BY started_at DESC, run DESC) AS place
+        "SELECT test, started_at, outcome, run, commit, variant, report, ordinal
+         FROM (SELECT test, started_at, outcome, run, commit, variant, report, ordinal,
+                      row_number() OVER (PARTITION BY test
+                                         ORDER BY started_at DESC, run DESC, report DESC, ordinal DESC)
+                        AS place
                FROM attempts WHERE true {window} {among}) AS latest
          WHERE place <= {STEPS}"
     );
-    let outages: HashSet<&str> = gathered.outages.iter().map(String::as_str).collect();
+    let mut steps: HashMap<usize, Vec<(Option<String>, u64, OutcomeStep)>> = HashMap::new();
     for batch in collect(session, &query).await? {
         let columns = Columns(&batch);
         let names = columns.texts("test")?;
@@ -174,27 +145,36 @@ async fn add_steps(
         let runs = columns.texts("run")?;
         let commits = columns.texts("commit")?;
         let variants = columns.texts("variant")?;
+        let (reports, ordinals) = (columns.texts("report")?, columns.counts("ordinal")?);
         for row in 0..batch.num_rows() {
             let Some(name) = &names[row] else { continue };
             // Outcomes a later version invented are not ours to judge.
             let Some(Ok(outcome)) = outcomes[row].as_deref().map(str::parse::<Outcome>) else { continue };
             let Some(at) = index.get(gathered.aliases.current(name).as_ref()) else { continue };
-            let Some(details) = &mut tests[*at].1.details else { continue };
+            if tests[*at].1.details.is_none() {
+                continue;
+            }
             let run = runs[row].clone().unwrap_or_default();
-            details.steps.push(OutcomeStep {
+            let step = OutcomeStep {
                 at: times[row],
                 outcome,
-                outage: outages.contains(run.as_str()),
+                outage: gathered.contexts.is_outage(&run),
                 commit: commits[row].clone(),
                 variant: variants[row].clone().unwrap_or_default(),
                 run: RunId::new(run),
-            });
+            };
+            steps.entry(*at).or_default().push((reports[row].clone(), ordinals[row], step));
         }
     }
-    for details in tests.iter_mut().filter_map(|(_, test)| test.details.as_mut()) {
-        details.steps.sort_by(|left, right| (left.at, &left.run).cmp(&(right.at, &right.run)));
-        let surplus = details.steps.len().saturating_sub(STEPS);
-        details.steps.drain(..surplus);
+    for (at, mut steps) in steps {
+        // Attempts that began at the same time come in the order of their report.
+        steps.sort_by(|left, right| {
+            (left.2.at, &left.2.run, &left.0, left.1).cmp(&(right.2.at, &right.2.run, &right.0, right.1))
+        });
+        let surplus = steps.len().saturating_sub(STEPS);
+        if let Some(details) = &mut tests[at].1.details {
+            details.steps = steps.drain(surplus..).map(|(.., step)| step).collect();
+        }
     }
     Ok(())
 }
@@ -291,31 +271,26 @@ async fn project_days(
         }
     }
 
-    let is_flaky = |test: &TestOverview| test.verdict.conclusion.is_flaky();
-    let flaky = tests.iter().filter(|(_, test)| is_flaky(test)).map(|(name, _)| name.as_str());
-    let among = list("test", "IN", &gathered.aliases.all_names(flaky));
-    let (from, scope) = scope(since, &Runs::Except(&gathered.outages));
-    let failed = format!("outcome IN {FAILURES} AND phase <> 'base'");
     // A run counts on the day of its first attempt, as in `runs`, and once.
-    let query = format!(
-        "SELECT began.day AS day, count(DISTINCT CASE WHEN lost.failures > 0 THEN lost.run END) AS disturbed,
-                sum(lost.failures) AS failures, sum(lost.spent) AS spent
-         FROM (SELECT attempts.run AS run, sum(CASE WHEN {failed} THEN 1 ELSE 0 END) AS failures,
-                      coalesce(sum(duration_us), 0) AS spent
-               FROM {from} WHERE (outcome IN {FAILURES} OR phase <> 'first') {scope} {among}
-               GROUP BY attempts.run) AS lost
-         JOIN (SELECT run, day FROM runs) AS began ON lost.run = began.run
-         GROUP BY began.day"
-    );
-    for batch in collect(session, &query).await? {
+    let mut losses: HashMap<&str, (u64, Duration)> = HashMap::new();
+    for (name, _) in tests.iter().filter(|(_, test)| test.verdict.conclusion.is_flaky()) {
+        for (context, failures, spent) in gathered.tests[name].losses() {
+            let loss = losses.entry(gathered.contexts.get(context).run.as_ref()).or_default();
+            loss.0 += failures;
+            loss.1 += spent;
+        }
+    }
+    for batch in collect(session, "SELECT run, day FROM runs").await? {
         let columns = Columns(&batch);
-        let (disturbed, failures) = (columns.counts("disturbed")?, columns.counts("failures")?);
-        let spent = columns.counts("spent")?;
-        for (row, day) in columns.days("day")?.into_iter().enumerate() {
-            let Some(totals) = day.and_then(|day| days.get_mut(&day)) else { continue };
-            totals.runs_disturbed = disturbed[row];
-            totals.flaky_failures = failures[row];
-            totals.time_lost = Duration::from_micros(spent[row]);
+        for (run, day) in columns.texts("run")?.into_iter().zip(columns.days("day")?) {
+            let loss = run.and_then(|run| losses.get(run.as_str()).copied());
+            let (Some((failures, spent)), Some(totals)) = (loss, day.and_then(|day| days.get_mut(&day)))
+            else {
+                continue;
+            };
+            totals.runs_disturbed += u64::from(failures > 0);
+            totals.flaky_failures += failures;
+            totals.time_lost += spent;
         }
     }
     Ok((days.into_values().collect(), largest_run))

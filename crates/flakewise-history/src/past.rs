@@ -12,9 +12,19 @@ use flakewise_model::{
     Variant,
 };
 
-use crate::report::{Columns, OUTAGES, Runs, list, literal, scope, texts};
+use crate::gather::LISTED;
+use crate::report::{Columns, OUTAGES, list, literal, texts};
 use crate::session::{FAILURES, PROVING_FAILURES, Reading};
 use crate::{History, HistoryError};
+
+/// What to select from, and a condition, so that these runs are left out.
+fn without(outages: &[String]) -> (String, String) {
+    if outages.len() <= LISTED {
+        return ("attempts".to_owned(), list("attempts.run", "NOT IN", outages));
+    }
+    let join = format!("attempts LEFT ANTI JOIN ({OUTAGES}) AS outages ON attempts.run = outages.run");
+    (join, String::new())
+}
 
 /// How many tests a query names. Files are sorted by test. Up to twenty names
 /// the engine compares with the bounds of every page, and reads only pages that
@@ -423,7 +433,7 @@ impl History {
                 session => session?,
             };
             let outages = texts(&session, OUTAGES, "run").await?;
-            let (from, runs) = scope(None, &Runs::Except(&outages));
+            let (from, runs) = without(&outages);
             for tests in tests.chunks(TESTS_AT_ONCE) {
                 let aliases = self.aliases(&session, Some(tests)).await?;
                 let (first, last) = (literal(tests[0]), literal(tests[tests.len() - 1]));

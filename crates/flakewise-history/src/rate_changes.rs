@@ -20,9 +20,10 @@
 //! broken commit fails them all. So the stretch that fails more often must have
 //! failures on at least [`FAILING_COMMITS`] commits.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use flakewise_model::{Commit, FlakeRate, RateChange, Timestamp};
+use hashbrown::HashMap;
 use libm::lgamma;
 
 use crate::flaky::RevisionTally;
@@ -70,7 +71,7 @@ pub fn rate_changes(tallies: &[RevisionTally]) -> Vec<RateChange> {
 
 /// The commits of the branch that has the most, in the order of their first attempts.
 fn longest_branch(tallies: &[RevisionTally]) -> Option<(Option<&str>, Vec<Step<'_>>)> {
-    let mut branches: BTreeMap<Option<&str>, BTreeMap<&str, Step<'_>>> = BTreeMap::new();
+    let mut branches: HashMap<Option<&str>, HashMap<&str, Step<'_>>> = HashMap::new();
     for tally in tallies.iter().filter(|tally| !tally.as_base && tally.first_attempts.attempts > 0) {
         let Some(commit) = tally.commit.as_deref() else { continue };
         let new = Step { commit, first: tally.first, rate: FlakeRate::default() };
@@ -128,9 +129,10 @@ impl Sums {
     /// The logarithm of the marginal likelihood of a stretch.
     fn likelihood(&self, start: usize, end: usize) -> f64 {
         let FlakeRate { failures, attempts } = self.rate(start, end);
-        let (failed, passed) = (0.5 + failures as f64, 0.5 + (attempts - failures) as f64);
         // B(½, ½) = π.
-        log_gamma(failed) + log_gamma(passed) - log_gamma(failed + passed) - std::f64::consts::PI.ln()
+        log_gamma_half(failures) + log_gamma_half(attempts - failures)
+            - log_gamma_whole(attempts)
+            - std::f64::consts::PI.ln()
     }
 
     /// The cuts that make the sequence most likely, among places that include both ends.
@@ -203,8 +205,28 @@ impl Sums {
     }
 }
 
+/// Reports take logarithms of the gamma function millions of times, of these arguments mostly.
+const TABULATED: u32 = 1 << 15;
+/// Of n + ½, and of n + 1.
+static HALVES: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (0..TABULATED).map(|n| log_gamma(f64::from(n) + 0.5)).collect());
+static WHOLES: LazyLock<Vec<f64>> =
+    LazyLock::new(|| (0..TABULATED).map(|n| log_gamma(f64::from(n) + 1.0)).collect());
+
+/// The logarithm of Γ(n + ½).
+fn log_gamma_half(n: u64) -> f64 {
+    let known = usize::try_from(n).ok().and_then(|n| HALVES.get(n));
+    known.copied().unwrap_or_else(|| log_gamma(n as f64 + 0.5))
+}
+
+/// The logarithm of Γ(n + 1).
+fn log_gamma_whole(n: u64) -> f64 {
+    let known = usize::try_from(n).ok().and_then(|n| WHOLES.get(n));
+    known.copied().unwrap_or_else(|| log_gamma(n as f64 + 1.0))
+}
+
 /// The logarithm of the gamma function, by Stirling's series where that is exact to ten
-/// digits: reports take it millions of times.
+/// digits.
 fn log_gamma(x: f64) -> f64 {
     const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
     if x < 16.0 {

@@ -95,7 +95,7 @@ impl History {
     async fn decisions(&self) -> Result<Vec<RenameDecision>, HistoryError> {
         let Some(table) = self.open(TableKind::Renames).await? else { return Ok(Vec::new()) };
         let session = empty_session(Reading::Most);
-        register(&session, "renames", &table, RENAMES).await.map_err(HistoryError::query)?;
+        register(&session, "renames", &table, RENAMES, None, None).await.map_err(HistoryError::query)?;
         let mut decisions = Vec::new();
         for batch in collect(&session, "SELECT * FROM renames ORDER BY decided_at, former").await? {
             let columns = Columns(&batch);

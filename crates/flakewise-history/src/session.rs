@@ -56,48 +56,69 @@ impl History {
     /// A session with everything the docs promise.
     pub(crate) async fn full_session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
         let session = self.session(reading).await?;
-        for kind in [TableKind::Verdicts, TableKind::Renames] {
+        self.register_others(&session).await?;
+        Ok(session)
+    }
+
+    /// Makes those tables visible that our own questions are rarely about.
+    pub(crate) async fn register_others(&self, session: &SessionContext) -> Result<(), HistoryError> {
+        for kind in [TableKind::Verdicts, TableKind::Renames, TableKind::TestDays] {
             match self.open(kind).await? {
-                Some(table) => register(&session, kind.name(), &table, kind.columns()).await,
-                None => register_empty(&session, kind.name(), kind.columns()).await,
+                Some(table) => register(session, kind.name(), &table, kind.columns(), None, None).await,
+                None => register_empty(session, kind.name(), kind.columns()).await,
             }
             .map_err(HistoryError::query)?;
         }
-        Ok(session)
+        Ok(())
     }
 
     /// A session with the attempts and reports of the project and the views on
     /// them: all that our own questions are about.
     pub(crate) async fn session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
+        Ok(self.session_and_attempts(reading).await?.0)
+    }
+
+    /// The same, and its table of attempts.
+    pub(crate) async fn session_and_attempts(
+        &self,
+        reading: Reading,
+    ) -> Result<(SessionContext, DeltaTable), HistoryError> {
         let missing =
             || HistoryError::NoHistory { store: self.store.to_string(), project: self.project.clone() };
         let attempts = self.open(TableKind::Attempts).await?.ok_or_else(missing)?;
         let runs = self.open(TableKind::Runs).await?.ok_or_else(missing)?;
         let session = empty_session(reading);
-        register(&session, "attempts", &attempts, TableKind::Attempts.columns())
-            .await
-            .map_err(HistoryError::query)?;
-        register(&session, "reports", &runs, TableKind::Runs.columns()).await.map_err(HistoryError::query)?;
+        for (name, table, kind) in
+            [("attempts", &attempts, TableKind::Attempts), ("reports", &runs, TableKind::Runs)]
+        {
+            register(&session, name, table, kind.columns(), None, None).await.map_err(HistoryError::query)?;
+        }
         for view in views() {
             session.sql(&view).await.map_err(HistoryError::query)?;
         }
-        Ok(session)
+        Ok((session, attempts))
     }
 }
 
 /// Makes a table visible under a name, with every column of today: those an
-/// old table lacks are null.
+/// old table lacks are null. If files are given, it has no others. It is read as its session says, or
+/// another one.
 pub(crate) async fn register(
     session: &SessionContext,
     name: &str,
     table: &DeltaTable,
     columns: &[Column],
+    files: Option<Vec<String>>,
+    read_as: Option<&SessionContext>,
 ) -> Result<(), DataFusionError> {
     let external = |error: deltalake::DeltaTableError| DataFusionError::External(Box::new(error));
     table.update_datafusion_session(&session.state()).map_err(external)?;
     let schema = table.snapshot().map_err(external)?.schema();
-    // With the session, it reads as the session says.
-    let provider = table.table_provider().with_session(Arc::new(session.state())).await?;
+    let mut provider = table.table_provider().with_session(Arc::new(read_as.unwrap_or(session).state()));
+    if let Some(files) = files {
+        provider = provider.with_file_paths(files);
+    }
+    let provider = provider.await?;
     if columns.iter().all(|column| schema.field(column.name).is_some()) {
         session.register_table(name, provider)?;
         return Ok(());
@@ -116,7 +137,7 @@ pub(crate) async fn register(
 }
 
 /// Makes a table visible that does not exist yet.
-async fn register_empty(
+pub(crate) async fn register_empty(
     session: &SessionContext,
     name: &str,
     columns: &[Column],
@@ -127,7 +148,7 @@ async fn register_empty(
 }
 
 /// A column that is not there, as SQL.
-fn null(column: &Column) -> String {
+pub(crate) fn null(column: &Column) -> String {
     format!("CAST(NULL AS {}) AS \"{}\"", column.kind.sql(), column.name)
 }
 

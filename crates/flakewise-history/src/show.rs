@@ -1,19 +1,22 @@
 //! One test's past.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use deltalake::datafusion::prelude::{SessionContext, col, lit};
 use flakewise_model::{
-    Cost, FailureGroup, FindingId, Fingerprint, FlakeRate, Outcome, OutcomeStep, Phase, RunId, TestHistory,
-    TestId, Timestamp,
+    Cost, FailureGroup, FindingId, Fingerprint, Outcome, OutcomeStep, Phase, RunId, TestHistory, TestId,
+    Timestamp,
 };
 use futures::TryStreamExt as _;
 
 use crate::aliases::Aliases;
+use crate::contexts::{Context, Contexts, RunColumns};
 use crate::flaky::{RevisionTally, judge};
+use crate::gather::tally;
 use crate::rate_changes::rate_changes;
-use crate::report::{Columns, OUTAGES, rate, reruns, sort_failures, texts};
+use crate::report::{Columns, merge, rate, reruns, sort_failures};
 use crate::session::Reading;
 use crate::{History, HistoryError};
 
@@ -37,12 +40,12 @@ impl History {
     pub fn show(&self, name: &str, steps: usize) -> Result<Matches, HistoryError> {
         self.block_on("show", async {
             let session = self.session(Reading::Few).await?;
-            let outages: HashSet<_> = texts(&session, OUTAGES, "run").await?.into_iter().collect();
+            let mut contexts = Contexts::load(&session).await?;
             // A whole id is found by the sort order of the files; a part of one
             // means looking through all ids.
             if let Ok(id) = name.parse::<TestId>() {
                 let aliases = self.aliases(&session, Some(&[id.as_str()])).await?;
-                if let Some(history) = history(&session, id, steps, &outages, &aliases).await? {
+                if let Some(history) = history(&session, id, steps, &mut contexts, &aliases).await? {
                     return Ok(Matches::One(Box::new(history)));
                 }
             }
@@ -52,7 +55,7 @@ impl History {
                 0 => Ok(Matches::None),
                 1 => {
                     let id = candidates.remove(0).parse::<TestId>().map_err(HistoryError::query)?;
-                    let history = history(&session, id, steps, &outages, &aliases).await?;
+                    let history = history(&session, id, steps, &mut contexts, &aliases).await?;
                     Ok(history.map_or(Matches::None, |history| Matches::One(Box::new(history))))
                 }
                 count => {
@@ -111,7 +114,7 @@ async fn history(
     session: &SessionContext,
     test: TestId,
     steps: usize,
-    outages: &HashSet<String>,
+    contexts: &mut Contexts,
     aliases: &Aliases,
 ) -> Result<Option<TestHistory>, HistoryError> {
     let test = aliases.current(test.as_str()).parse::<TestId>().map_err(HistoryError::query)?;
@@ -141,13 +144,9 @@ async fn history(
     let mut builder = Builder::new(steps);
     while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
         let columns = Columns(&batch);
+        let places = RunColumns::new(&columns)?;
         let times = columns.times("started_at")?;
         let outcomes = columns.texts("outcome")?;
-        let runs = columns.texts("run")?;
-        let commits = columns.texts("commit")?;
-        let dirty = columns.flags("dirty")?;
-        let branches = columns.texts("branch")?;
-        let variants = columns.texts("variant")?;
         let durations = columns.counts("duration_us")?;
         let phases = columns.texts("phase")?;
         let fingerprints = columns.texts("fingerprint")?;
@@ -156,20 +155,20 @@ async fn history(
         for row in 0..batch.num_rows() {
             // Outcomes a later version invented are not ours to judge.
             let Some(Ok(outcome)) = outcomes[row].as_deref().map(str::parse::<Outcome>) else { continue };
-            let run = runs[row].clone().unwrap_or_default();
-            let known_revision = commits[row].is_some() && !dirty[row];
+            let place = places.at(row);
+            let context = contexts.find(&place);
+            let context = contexts.get(context);
             builder.add(
                 OutcomeStep {
                     at: times[row],
                     outcome,
-                    outage: outages.contains(&run),
-                    commit: commits[row].clone(),
-                    variant: variants[row].clone().unwrap_or_default(),
-                    run: RunId::new(run),
+                    outage: context.is_outage,
+                    commit: place.commit.map(str::to_owned),
+                    variant: place.variant.to_owned(),
+                    run: RunId::new(place.run),
                 },
+                context,
                 Details {
-                    branch: branches[row].clone(),
-                    known_revision,
                     duration: Duration::from_micros(durations[row]),
                     is_first: phases[row].as_deref() == Some(Phase::First.name()),
                     as_base: phases[row].as_deref() == Some(Phase::Base.name()),
@@ -185,8 +184,6 @@ async fn history(
 
 /// What is needed of an attempt besides the step that is shown.
 struct Details {
-    branch: Option<String>,
-    known_revision: bool,
     duration: Duration,
     /// Whether the suite itself made it, and not because of an earlier attempt.
     is_first: bool,
@@ -196,9 +193,6 @@ struct Details {
     message: Option<String>,
 }
 
-/// Variant, branch, commit, run, and whether it ran as a base.
-type TallyKey = (String, Option<String>, Option<String>, Option<String>, bool);
-
 /// Builds a history from attempts in any order, in memory bounded by the number
 /// of revisions, failures by fingerprint, and steps requested.
 struct Builder {
@@ -206,7 +200,8 @@ struct Builder {
     attempts: u64,
     first_seen: Option<Timestamp>,
     steps: Vec<OutcomeStep>,
-    tallies: BTreeMap<TallyKey, RevisionTally>,
+    /// By revision, and whether it ran as a base.
+    tallies: BTreeMap<(u32, bool), RevisionTally>,
     failures: HashMap<Option<String>, FailureGroup>,
     disturbed: HashSet<String>,
     lost: Duration,
@@ -228,30 +223,29 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, step: OutcomeStep, details: Details) {
+    fn add(&mut self, step: OutcomeStep, context: &Context, details: Details) {
         self.attempts += 1;
         self.first_seen = Some(self.first_seen.map_or(step.at, |first| first.min(step.at)));
         let failed = step.outcome.is_failure();
         if step.outage {
             self.outage_failures += u64::from(failed);
         } else if step.outcome != Outcome::Skipped {
-            self.judge_step(&step, &details);
+            self.judge_step(&step, context, &details);
         }
         if failed && !step.outage && !details.as_base {
-            let group = self.failures.entry(details.fingerprint.clone()).or_insert_with(|| FailureGroup {
+            let group = FailureGroup {
                 fingerprint: details.fingerprint.as_deref().map(Fingerprint::from_text),
-                kind: details.kind.clone(),
-                message: details.message.clone().unwrap_or_default(),
-                count: 0,
+                kind: details.kind,
+                message: details.message.unwrap_or_default(),
+                count: 1,
                 first_seen: step.at,
                 last_seen: step.at,
-            });
-            group.count += 1;
-            group.first_seen = group.first_seen.min(step.at);
-            if step.at >= group.last_seen {
-                group.last_seen = step.at;
-                group.kind = details.kind;
-                group.message = details.message.unwrap_or_default();
+            };
+            match self.failures.entry(details.fingerprint) {
+                Entry::Occupied(known) => merge(known.into_mut(), group),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(group);
+                }
             }
         }
         self.steps.push(step);
@@ -261,32 +255,18 @@ impl Builder {
         }
     }
 
-    fn judge_step(&mut self, step: &OutcomeStep, details: &Details) {
+    fn judge_step(&mut self, step: &OutcomeStep, context: &Context, details: &Details) {
         let failed = step.outcome.is_failure();
-        let commit = step.commit.clone().filter(|_| details.known_revision);
-        let run = (!details.known_revision).then(|| step.run.to_string());
-        let key =
-            (step.variant.clone(), details.branch.clone(), commit.clone(), run.clone(), details.as_base);
-        let tally = self.tallies.entry(key).or_insert_with(|| RevisionTally {
-            variant: step.variant.as_str().into(),
-            branch: details.branch.as_deref().map(Into::into),
-            commit: commit.map(Into::into),
-            run: run.map(Into::into),
-            passed: 0,
-            failed: BTreeMap::new(),
-            first_attempts: FlakeRate::default(),
-            first: step.at,
-            last: step.at,
-            as_base: details.as_base,
-        });
+        let key = (context.revision, details.as_base);
+        let tally = self.tallies.entry(key).or_insert_with(|| tally(context, details.as_base));
         tally.passed += u64::from(!failed);
         if failed {
             *tally.failed.entry(details.fingerprint.as_deref().map(Into::into)).or_default() += 1;
         }
         tally.first_attempts.attempts += u64::from(details.is_first);
         tally.first_attempts.failures += u64::from(details.is_first && failed);
-        tally.first = tally.first.min(step.at);
-        tally.last = tally.last.max(step.at);
+        tally.first = tally.first.min(context.started);
+        tally.last = tally.last.max(context.started);
         if failed && !details.as_base {
             self.disturbed.insert(step.run.to_string());
         }

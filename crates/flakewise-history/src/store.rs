@@ -70,6 +70,11 @@ impl StoreUrl {
         Ok(Self { url, folder: Some(path), shown: text.to_owned() })
     }
 
+    /// Whether it is a bucket.
+    pub(crate) fn is_bucket(&self) -> bool {
+        bucket::is_scheme(self.url.scheme())
+    }
+
     /// The URL of one of a project's tables, with a slash at its end.
     pub(crate) fn table(&self, project: &str, table: &str) -> Url {
         let mut url = self.url.clone();

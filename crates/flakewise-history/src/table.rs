@@ -7,12 +7,16 @@ use deltalake::kernel::engine::arrow_data::ArrowEngineData;
 use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
-use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, VERDICTS, delta_fields};
+use crate::bucket::has_single_writer;
+use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, TEST_DAYS, VERDICTS, delta_fields};
 use crate::files::DataFile;
-use crate::{History, HistoryError};
+use crate::{Guarantee, History, HistoryError};
 
 /// Where a table says which format it has.
 const FORMAT_KEY: &str = "flakewise.format";
+
+/// Where a table says that its store does not keep several writers apart.
+const SINGLE_WRITER_KEY: &str = "flakewise.single-writer";
 
 /// How many commits are read one by one, at most.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 10;
@@ -26,10 +30,13 @@ pub(crate) enum TableKind {
     Verdicts,
     /// Made when the first test is renamed.
     Renames,
+    /// Made from `attempts` by `maintain`; may be deleted at any time.
+    TestDays,
 }
 
 impl TableKind {
-    pub(crate) const ALL: [Self; 4] = [Self::Runs, Self::Attempts, Self::Verdicts, Self::Renames];
+    /// The tables that hold facts. All others can be made from them.
+    pub(crate) const FACTS: [Self; 4] = [Self::Runs, Self::Attempts, Self::Verdicts, Self::Renames];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -37,6 +44,7 @@ impl TableKind {
             Self::Runs => "runs",
             Self::Verdicts => "verdicts",
             Self::Renames => "renames",
+            Self::TestDays => "test_days",
         }
     }
 
@@ -46,6 +54,7 @@ impl TableKind {
             Self::Runs => RUNS,
             Self::Verdicts => VERDICTS,
             Self::Renames => RENAMES,
+            Self::TestDays => TEST_DAYS,
         }
     }
 
@@ -55,6 +64,7 @@ impl TableKind {
             Self::Runs => "One row per report of a run",
             Self::Verdicts => "One row per failure of a run that was judged",
             Self::Renames => "One row per decision about a test that was renamed or moved",
+            Self::TestDays => "What each test did on each day, made from attempts",
         }
     }
 }
@@ -105,6 +115,7 @@ impl History {
             Some(table) => table,
             None => self.create(kind).await?,
         };
+        self.check_single_writer(&table)?;
         let schema = table.snapshot().map_err(|error| self.unwritable(error))?.schema();
         let missing: Vec<_> = delta_fields(kind.columns())
             .into_iter()
@@ -116,7 +127,42 @@ impl History {
         table.add_columns().with_fields(missing).await.map_err(|error| self.unwritable(error))
     }
 
+    /// Refuses to write to a table of a single writer, unless that is who we are.
+    fn check_single_writer(&self, table: &DeltaTable) -> Result<(), HistoryError> {
+        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
+        self.allow(snapshot.metadata().configuration().get(SINGLE_WRITER_KEY))
+    }
+
+    /// Allows to write if the store keeps writers apart or there is only one. `does` is what it does
+    /// instead.
+    fn allow(&self, does: Option<&String>) -> Result<(), HistoryError> {
+        match does {
+            Some(does) if !has_single_writer() => {
+                Err(HistoryError::Unshareable { store: self.store.to_string(), does: does.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the store does instead of keeping writers apart, for a table that is about to be made.
+    async fn cannot_share(&self, kind: TableKind) -> Result<Option<String>, HistoryError> {
+        if !self.store.is_bucket() {
+            return Ok(None);
+        }
+        // `runs` is the first table of a project, and knows.
+        if kind != TableKind::Runs
+            && let Some(runs) = self.open(TableKind::Runs).await?
+        {
+            let snapshot = runs.snapshot().map_err(|error| self.unwritable(error))?;
+            return Ok(snapshot.metadata().configuration().get(SINGLE_WRITER_KEY).cloned());
+        }
+        let guarantee = self.guarantee_at_creation().await?;
+        Ok((guarantee != Guarantee::OneWins).then(|| guarantee.to_string()))
+    }
+
     async fn create(&self, kind: TableKind) -> Result<DeltaTable, HistoryError> {
+        let single_writer = self.cannot_share(kind).await?;
+        self.allow(single_writer.as_ref())?;
         if let Some(folder) = self.store.table_folder(&self.project, kind.name()) {
             std::fs::create_dir_all(&folder).map_err(|error| self.unwritable(error))?;
         }
@@ -127,6 +173,7 @@ impl History {
             ("delta.checkpointInterval", CHECKPOINT_INTERVAL.to_string()),
         ]
         .into_iter()
+        .chain(single_writer.map(|does| (SINGLE_WRITER_KEY, does)))
         .map(|(key, value)| (key.to_owned(), Some(value)))
         .collect();
         let url = self.store.table(&self.project, kind.name());

@@ -207,7 +207,7 @@ impl ExpectedError {
             }
             #[cfg(feature = "history")]
             Self::History(flakewise_history::HistoryError::Query { .. }) => {
-                Some("tables and views: attempts, reports, verdicts, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
+                Some("tables and views: attempts, reports, verdicts, renames, test_days, runs, outcomes, mixed; see `flakewise sql --help`".to_owned())
             }
             Self::Runner(error) => error.hint().map(str::to_owned),
             Self::Culprit(CulpritError::Unknown { .. }) => {

@@ -9,6 +9,7 @@ mod overview;
 mod past;
 mod renames;
 mod report;
+mod rollup;
 mod show;
 mod verdicts;
 

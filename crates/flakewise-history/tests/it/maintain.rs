@@ -22,7 +22,8 @@ fn small_files_of_a_day_become_one_and_nothing_is_lost() {
     let plan = maintain(&history, true);
     assert_eq!(history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable"), before);
     let done = maintain(&history, false);
-    for (plan, done) in plan.iter().zip(&done) {
+    let merged = |summary: &&MaintainSummary| summary.table != "test_days";
+    for (plan, done) in plan.iter().filter(merged).zip(done.iter().filter(merged)) {
         assert_eq!((plan.days_compacted, plan.files_before, plan.files_after), (2, 12, 2));
         assert_eq!((done.days_compacted, done.files_before, done.files_after), (2, 12, 2));
         assert_eq!(done.doubles_dropped, 0);

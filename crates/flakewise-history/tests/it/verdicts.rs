@@ -143,7 +143,10 @@ fn maintenance_of_a_store_without_verdicts_makes_no_table() {
     history.append(&[BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build()]).expect("written");
     let options = MaintainOptions { dry_run: false, keep: std::time::Duration::ZERO };
     let done = history.maintain(&options, &|_, _, _| {}).expect("maintained");
-    assert_eq!(done.iter().map(|summary| summary.table).collect::<Vec<_>>(), ["runs", "attempts"]);
+    assert_eq!(
+        done.iter().map(|summary| summary.table).collect::<Vec<_>>(),
+        ["runs", "attempts", "test_days"]
+    );
     assert!(!folder.path().join(TABLE).exists());
 }
 

@@ -6,10 +6,11 @@ use super::shared::StoreArguments;
 
 #[derive(Debug, Args)]
 #[command(
-    about = "Keep the history fast: merge small files and remove unused ones",
-    long_about = "Keep the history fast: merge small files and remove unused ones.\n\n\
+    about = "Keep the history fast: merge small files, roll up days, remove unused files",
+    long_about = "Keep the history fast: merge small files, roll up days, remove unused files.\n\n\
         Every ingest adds small files. This command merges the files of each day into one,\n\
-        sorted by test, and removes unreferenced files once they are old enough that no\n\
+        sorted by test, sums up each day in the table test_days, which report reads instead\n\
+        of all attempts, and removes unreferenced files once they are old enough that no\n\
         reader needs them. It is safe to run at any time, concurrently with ingests and with\n\
         itself.",
     after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain"

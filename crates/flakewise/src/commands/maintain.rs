@@ -28,7 +28,11 @@ pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Resu
 }
 
 fn line(summary: &MaintainSummary, dry_run: bool) -> String {
-    let (merge, remove) = if dry_run { ("would merge", "would remove") } else { ("merged", "removed") };
+    let [merge, roll_up, remove] = if dry_run {
+        ["would merge", "would roll up", "would remove"]
+    } else {
+        ["merged", "rolled up", "removed"]
+    };
     let mut parts = Vec::new();
     if summary.days_compacted > 0 {
         let bytes = match summary.bytes_after {
@@ -42,12 +46,19 @@ fn line(summary: &MaintainSummary, dry_run: bool) -> String {
             number(summary.files_after as u64),
         ));
     }
+    if summary.days_rolled_up > 0 {
+        let made = match summary.bytes_after {
+            Some(after) => format!(" into {}, {}", count(summary.files_after as u64, "file"), size(after)),
+            None => String::new(),
+        };
+        parts.push(format!("{roll_up} {}{made}", count(summary.days_rolled_up as u64, "day")));
+    }
     if summary.doubles_dropped > 0 {
         parts.push(format!("dropped {} ingested twice", count(summary.doubles_dropped, "row")));
     }
     if summary.days_left_to_others > 0 {
         parts.push(format!(
-            "skipped {} that another process is merging",
+            "skipped {} that another process is working on",
             count(summary.days_left_to_others as u64, "day")
         ));
     }

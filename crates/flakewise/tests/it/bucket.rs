@@ -13,7 +13,7 @@ const SERVER: &str = "
 import boto3, moto.server
 server = moto.server.ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False)
 server.start()
-host, port = server.get_host_and_port()
+port = server.get_host_and_port()[1] if hasattr(server, 'get_host_and_port') else server._server.port
 client = boto3.client('s3', endpoint_url=f'http://127.0.0.1:{port}', region_name='us-east-1',
                       aws_access_key_id='key', aws_secret_access_key='secret')
 client.create_bucket(Bucket='acme')
@@ -34,8 +34,13 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let python = std::env::var("FLAKEWISE_TEST_S3_PYTHON")
-            .expect("FLAKEWISE_TEST_S3_PYTHON is a Python with `moto[server]`; .ci/run makes one");
+        Self::start_with("FLAKEWISE_TEST_S3_PYTHON")
+    }
+
+    /// The server of the Python that this variable names.
+    fn start_with(variable: &str) -> Self {
+        let python = std::env::var(variable)
+            .unwrap_or_else(|_| panic!("{variable} is a Python with `moto[server]`; .ci/run makes one"));
         let mut process = Command::new(python)
             .args(["-c", SERVER])
             .stdin(Stdio::piped())
@@ -58,6 +63,8 @@ impl Server {
             .env("AWS_ACCESS_KEY_ID", "key")
             .env("AWS_SECRET_ACCESS_KEY", "secret")
             .env("AWS_REGION", "us-east-1")
+            // moto lets several writers win now and then.
+            .env("FLAKEWISE_SINGLE_WRITER", "1")
             .env("FLAKEWISE_STORE", "s3://acme/history")
             .env("FLAKEWISE_PROJECT", "acme/shop");
         command
@@ -147,6 +154,35 @@ fn doctor_finds_out_what_a_bucket_guarantees() {
     assert!(answers.iter().any(|answer| text.contains(answer)), "{report}");
     assert!(text.contains("it has no history of this project yet"), "{text}");
     assert_eq!(server.files(), [] as [String; 0], "nothing stays in the bucket");
+}
+
+/// moto 4 knows no conditional writes, as some S3-compatible servers.
+#[test]
+fn a_bucket_that_overwrites_is_refused_unless_there_is_a_single_writer() {
+    let (server, context) = (Server::start_with("FLAKEWISE_TEST_OLD_S3_PYTHON"), context());
+    let ingest = |number: usize, is_single: bool| {
+        let report = write_report(&context, number, false);
+        let mut command = server.command(&context);
+        command.args(["ingest", &report, "--run", &format!("run-{number}"), "--commit", "c1"]);
+        if !is_single {
+            command.env_remove("FLAKEWISE_SINGLE_WRITER");
+        }
+        context.finish(&mut command)
+    };
+    let refused = |output: &Output| {
+        assert_ne!(output.code, Some(0), "{}{}", output.stdout, output.stderr);
+        assert!(output.stderr.contains("overwrites files that exist"), "{}", output.stderr);
+        assert!(output.stderr.contains("FLAKEWISE_SINGLE_WRITER=1"), "{}", output.stderr);
+    };
+    refused(&ingest(0, false));
+    assert_eq!(server.files(), [] as [String; 0], "no history is begun");
+    let accepted = ingest(1, true);
+    assert_eq!(accepted.code, Some(0), "{}{}", accepted.stdout, accepted.stderr);
+    // The history remembers.
+    refused(&ingest(2, false));
+    let shown = context
+        .finish(server.command(&context).env_remove("FLAKEWISE_SINGLE_WRITER").args(["show", "test_total"]));
+    assert_eq!(shown.code, Some(0), "reading is allowed: {}", shown.stderr);
 }
 
 #[test]

@@ -270,12 +270,8 @@ fn bucket(arguments: &DoctorArguments, shown: &str) -> Check {
     match probed {
         Ok((Guarantee::OneWins, known)) => Check::ok("store", format!("{shown} is writable{known}")),
         Ok((guarantee, known)) => {
-            let does = match guarantee {
-                Guarantee::SeveralWin(winners) => format!("let {winners} writers create the same file"),
-                _ => "overwrites files that exist".to_owned(),
-            };
-            Check::new("store", Status::Error, format!("{shown} {does}{known}"))
-                .hint("two jobs that record at the same time lose results there: use another store, or let one job at a time record")
+            Check::new("store", Status::Error, format!("{shown} {guarantee}{known}"))
+                .hint("two jobs that record at the same time lose results there: use another store, or let one job at a time record and set FLAKEWISE_SINGLE_WRITER=1")
         }
         Err(error) => {
             let reasons: Vec<_> = std::iter::once(error.to_string()).chain(error.causes()).collect();

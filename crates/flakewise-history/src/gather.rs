@@ -1,0 +1,422 @@
+//! What the tests that failed did.
+//!
+//! From the daily roll-ups where they are current (`rollup`), and from the attempts of all
+//! other days. Roll-ups are made by the statements below, so both say the same.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use deltalake::arrow::array::{Array as _, AsArray as _, RecordBatch, StringArray};
+use deltalake::arrow::datatypes::{DataType, Field, Schema};
+use deltalake::datafusion::datasource::MemTable;
+use deltalake::datafusion::prelude::SessionContext;
+use flakewise_model::{Cost, FailureGroup, Fingerprint, FlakeRate, Outcome, Phase, Timestamp};
+
+use crate::aliases::Aliases;
+use crate::contexts::{Context, Contexts, RunColumns, TextColumn};
+use crate::flaky::RevisionTally;
+use crate::report::{Columns, add_group, collect, list, sort_failures};
+use crate::rollup::{DailySession, decode_passes};
+use crate::session::FAILURES;
+use crate::{History, HistoryError};
+
+/// Longer lists are left to the engine's joins.
+pub(crate) const LISTED: usize = 4096;
+/// The joins use this table.
+const WANTED: &str = "wanted_tests";
+
+/// First attempts that passed, by test and run, of these rows, and the time they took if wanted.
+pub(crate) fn passes(from: &str, conditions: &str, with_time: bool) -> String {
+    let time = if with_time { ", coalesce(sum(duration_us), 0) AS spent_us" } else { "" };
+    format!(
+        "SELECT test, variant, day, run, commit, dirty, branch, count(*) AS attempts{time}
+         FROM {from}
+         WHERE phase = 'first' AND outcome NOT IN {FAILURES} AND outcome <> 'skipped' {conditions}
+         GROUP BY test, variant, day, run, commit, dirty, branch"
+    )
+}
+
+/// All attempts that failed or were not the first, by test and run, of these rows.
+pub(crate) fn others(from: &str, conditions: &str) -> String {
+    let failed = format!("outcome IN {FAILURES}");
+    let latest = |column: &str| {
+        format!(
+            "last_value({column} ORDER BY started_at, failure_message NULLS FIRST, failure_kind NULLS FIRST)"
+        )
+    };
+    format!(
+        "SELECT test, variant, day, run, commit, dirty, branch, phase,
+                CASE WHEN {failed} THEN 'failed' WHEN outcome = 'skipped' THEN outcome ELSE 'passed' END
+                  AS outcome,
+                CASE WHEN {failed} THEN fingerprint END AS fingerprint,
+                {} AS failure_kind, {} AS failure_message,
+                count(*) AS attempts, coalesce(sum(duration_us), 0) AS spent_us,
+                min(started_at) AS first_at, max(started_at) AS last_at
+         FROM {from} WHERE ({failed} OR phase <> 'first') {conditions}
+         GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10",
+        latest("failure_kind"),
+        latest("failure_message"),
+    )
+}
+
+/// What the tests that failed in a window did, by their present ids.
+pub(crate) struct Gathered {
+    pub(crate) contexts: Contexts,
+    pub(crate) aliases: Aliases,
+    pub(crate) tests: HashMap<String, Record>,
+}
+
+/// What one test did, outages left out.
+#[derive(Default)]
+pub(crate) struct Record {
+    /// Contexts, and how many first attempts passed in each.
+    passes: Vec<(u32, u64)>,
+    /// The same by day.
+    passed_on: Vec<(NaiveDate, u64)>,
+    others: Vec<Other>,
+}
+
+/// Attempts of one run that failed alike, or were not the first.
+struct Other {
+    context: u32,
+    day: NaiveDate,
+    is_first: bool,
+    as_base: bool,
+    outcome: Outcome,
+    fingerprint: Option<Arc<str>>,
+    kind: Option<Arc<str>>,
+    message: Option<Arc<str>>,
+    attempts: u64,
+    spent: Duration,
+    first: Timestamp,
+    last: Timestamp,
+}
+
+impl History {
+    /// What the tests that failed did.
+    pub(crate) async fn gather(
+        &self,
+        daily: &DailySession,
+        since: Option<NaiveDate>,
+    ) -> Result<Gathered, HistoryError> {
+        let session = &daily.session;
+        let contexts = Contexts::load(session).await?;
+        let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
+
+        let mut batches = Vec::new();
+        if daily.has_rolled {
+            let query = format!("SELECT * FROM rolled_others WHERE record = 'attempts' {window}");
+            batches.extend(collect(session, &query).await?);
+        }
+        if daily.has_tail {
+            let outages = contexts.outages();
+            let outages =
+                if outages.len() <= LISTED { list("run", "NOT IN", &outages) } else { String::new() };
+            batches.extend(collect(session, &others("tail", &format!("{window} {outages}"))).await?);
+        }
+        let failing = failing(&batches, &contexts)?;
+        let aliases = self.aliases(session, None).await?;
+        let names = aliases.all_names(failing.iter().map(String::as_str));
+        let mut gathered = Gathered { contexts, aliases, tests: HashMap::new() };
+        for name in &names {
+            gathered.tests.entry(gathered.aliases.current(name).into_owned()).or_default();
+        }
+        gathered.add_others(&batches)?;
+        drop(batches);
+
+        let among = among(session, &names)?;
+        if daily.has_rolled {
+            let numbers = gathered.numbers(session, &window).await?;
+            let query = format!(
+                "SELECT test, day, passes FROM rolled_days WHERE outcome = 'passed' {window} {among}"
+            );
+            gathered.add_rolled_passes(&collect(session, &query).await?, &numbers)?;
+        }
+        if daily.has_tail {
+            let query = passes("tail", &format!("{window} {among}"), false);
+            gathered.add_passes(&collect(session, &query).await?)?;
+        }
+        Ok(gathered)
+    }
+}
+
+/// The tests that failed outside an outage.
+fn failing(batches: &[RecordBatch], contexts: &Contexts) -> Result<BTreeSet<String>, HistoryError> {
+    let mut failing = BTreeSet::new();
+    for batch in batches {
+        let columns = Columns(batch);
+        let (tests, runs) = (TextColumn::new(&columns, "test")?, TextColumn::new(&columns, "run")?);
+        let outcomes = TextColumn::new(&columns, "outcome")?;
+        for row in 0..batch.num_rows() {
+            if outcomes.at(row) == Some(Outcome::Failed.name())
+                && let Some(test) = tests.at(row)
+                && !failing.contains(test)
+                && !contexts.is_outage(runs.at(row).unwrap_or_default())
+            {
+                failing.insert(test.to_owned());
+            }
+        }
+    }
+    Ok(failing)
+}
+
+/// A condition on tests.
+fn among(session: &SessionContext, names: &[String]) -> Result<String, HistoryError> {
+    if names.len() <= LISTED {
+        return Ok(list("test", "IN", names));
+    }
+    let schema = Arc::new(Schema::new(vec![Field::new("test", DataType::Utf8, false)]));
+    let tests = Arc::new(StringArray::from_iter_values(names));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![tests]).map_err(HistoryError::query)?;
+    let table = MemTable::try_new(schema, vec![vec![batch]]).map_err(HistoryError::query)?;
+    session.deregister_table(WANTED).map_err(HistoryError::query)?;
+    session.register_table(WANTED, Arc::new(table)).map_err(HistoryError::query)?;
+    Ok(format!("AND test IN (SELECT test FROM {WANTED})"))
+}
+
+/// The contexts of each day, by their numbers in its roll-up.
+type Numbers = HashMap<NaiveDate, Vec<Option<u32>>>;
+/// More runs on one day are not believed.
+const MOST_RUNS: usize = 10_000_000;
+
+impl Gathered {
+    fn add_others(&mut self, batches: &[RecordBatch]) -> Result<(), HistoryError> {
+        for batch in batches {
+            let columns = Columns(batch);
+            let tests = TextColumn::new(&columns, "test")?;
+            let runs = RunColumns::new(&columns)?;
+            let days = columns.days("day")?;
+            let phases = TextColumn::new(&columns, "phase")?;
+            let outcomes = TextColumn::new(&columns, "outcome")?;
+            let fingerprints = TextColumn::new(&columns, "fingerprint")?;
+            let kinds = TextColumn::new(&columns, "failure_kind")?;
+            let messages = TextColumn::new(&columns, "failure_message")?;
+            let attempts = columns.counts("attempts")?;
+            let spent = columns.counts("spent_us")?;
+            let first = columns.times("first_at")?;
+            let last = columns.times("last_at")?;
+            for row in 0..batch.num_rows() {
+                let (Some(test), Some(Ok(outcome))) = (tests.at(row), outcomes.at(row).map(str::parse))
+                else {
+                    continue;
+                };
+                let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
+                let context = self.contexts.find(&runs.at(row));
+                if self.contexts.get(context).is_outage {
+                    continue;
+                }
+                let mut label = |column: &TextColumn| Some(self.contexts.label(column.at(row)?));
+                record.others.push(Other {
+                    context,
+                    day: days[row].unwrap_or_default(),
+                    is_first: phases.at(row) == Some(Phase::First.name()),
+                    as_base: phases.at(row) == Some(Phase::Base.name()),
+                    outcome,
+                    fingerprint: label(&fingerprints),
+                    kind: label(&kinds),
+                    message: label(&messages),
+                    attempts: attempts[row],
+                    spent: Duration::from_micros(spent[row]),
+                    first: first[row],
+                    last: last[row],
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn add_passes(&mut self, batches: &[RecordBatch]) -> Result<(), HistoryError> {
+        for batch in batches {
+            let columns = Columns(batch);
+            let tests = TextColumn::new(&columns, "test")?;
+            let runs = RunColumns::new(&columns)?;
+            let days = columns.days("day")?;
+            let attempts = columns.counts("attempts")?;
+            for row in 0..batch.num_rows() {
+                let Some(test) = tests.at(row) else { continue };
+                let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
+                let context = self.contexts.find(&runs.at(row));
+                if !self.contexts.get(context).is_outage {
+                    record.passes.push((context, attempts[row]));
+                    record.passed_on.push((days[row].unwrap_or_default(), attempts[row]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn numbers(&mut self, session: &SessionContext, window: &str) -> Result<Numbers, HistoryError> {
+        let query = format!(
+            "SELECT day, number, run, variant, commit, dirty, branch
+             FROM rolled_others WHERE record = 'run' {window}"
+        );
+        let mut numbers = Numbers::new();
+        for batch in collect(session, &query).await? {
+            let columns = Columns(&batch);
+            let runs = RunColumns::new(&columns)?;
+            let (days, places) = (columns.days("day")?, columns.counts("number")?);
+            for (row, place) in places.into_iter().enumerate() {
+                let place = usize::try_from(place).ok().filter(|place| *place < MOST_RUNS);
+                let (Some(day), Some(place)) = (days[row], place) else { continue };
+                let numbers = numbers.entry(day).or_default();
+                if numbers.len() <= place {
+                    numbers.resize(place + 1, None);
+                }
+                numbers[place] = Some(self.contexts.find(&runs.at(row)));
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn add_rolled_passes(&mut self, batches: &[RecordBatch], numbers: &Numbers) -> Result<(), HistoryError> {
+        let damaged = || HistoryError::query("the table `test_days` is damaged: delete its folder");
+        for batch in batches {
+            let columns = Columns(batch);
+            let tests = TextColumn::new(&columns, "test")?;
+            let days = columns.days("day")?;
+            let packed = columns.get("passes", &DataType::Binary)?;
+            let packed = packed.as_binary::<i32>();
+            for (row, day) in days.into_iter().enumerate() {
+                let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
+                let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
+                let runs = numbers.get(&day).map_or(&[][..], Vec::as_slice);
+                let mut sum = 0;
+                if packed.is_null(row) {
+                    return Err(damaged());
+                }
+                for pass in decode_passes(packed.value(row)) {
+                    let (number, count) = pass.ok_or_else(damaged)?;
+                    let context = runs.get(number).copied().flatten().ok_or_else(damaged)?;
+                    if !self.contexts.get(context).is_outage {
+                        record.passes.push((context, count));
+                        sum += count;
+                    }
+                }
+                record.passed_on.push((day, sum));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Record {
+    /// Its outcomes by revision.
+    pub(crate) fn tallies(&self, contexts: &Contexts) -> Vec<RevisionTally> {
+        let mut passes: Vec<(u32, u32, u64)> = self
+            .passes
+            .iter()
+            .map(|(context, count)| (contexts.get(*context).revision, *context, *count))
+            .collect();
+        passes.sort_unstable();
+        let mut tallies: Vec<((u32, bool), RevisionTally)> = Vec::new();
+        for revision in passes.chunk_by(|left, right| left.0 == right.0) {
+            let mut tally = tally(contexts.get(revision[0].1), false);
+            for (_, context, count) in revision {
+                let started = contexts.get(*context).started;
+                tally.passed += count;
+                tally.first = tally.first.min(started);
+                tally.last = tally.last.max(started);
+            }
+            tally.first_attempts.attempts = tally.passed;
+            tallies.push(((revision[0].0, false), tally));
+        }
+        for other in self.others.iter().filter(|other| other.outcome != Outcome::Skipped) {
+            let context = contexts.get(other.context);
+            let mut tally = tally(context, other.as_base);
+            let failed = other.outcome == Outcome::Failed;
+            if failed {
+                tally.failed.insert(other.fingerprint.clone(), other.attempts);
+            } else {
+                tally.passed = other.attempts;
+            }
+            if other.is_first {
+                tally.first_attempts =
+                    FlakeRate { failures: if failed { other.attempts } else { 0 }, attempts: other.attempts };
+            }
+            tallies.push(((context.revision, other.as_base), tally));
+        }
+        tallies.sort_by_key(|(key, _)| *key);
+        tallies.dedup_by(|(next_key, next), (kept_key, kept)| {
+            let same = next_key == kept_key;
+            if same {
+                kept.add(next.clone());
+            }
+            same
+        });
+        tallies.into_iter().map(|(_, tally)| tally).collect()
+    }
+
+    /// What its failures cost.
+    pub(crate) fn cost(&self, contexts: &Contexts) -> Cost {
+        let disturbed: HashSet<*const u8> =
+            self.failures_of_its_own().map(|other| contexts.get(other.context).run.as_ptr()).collect();
+        Cost {
+            runs_disturbed: u64::try_from(disturbed.len()).unwrap_or(u64::MAX),
+            time_lost: self.others.iter().map(|other| other.spent).sum(),
+        }
+    }
+
+    /// Its failures, by what they look like.
+    pub(crate) fn failures(&self) -> Vec<FailureGroup> {
+        let mut groups = Vec::new();
+        for other in self.failures_of_its_own() {
+            let group = FailureGroup {
+                fingerprint: other.fingerprint.as_deref().map(Fingerprint::from_text),
+                kind: other.kind.as_deref().map(str::to_owned),
+                message: other.message.as_deref().unwrap_or_default().to_owned(),
+                count: other.attempts,
+                first_seen: other.first,
+                last_seen: other.last,
+            };
+            add_group(&mut groups, group);
+        }
+        sort_failures(&mut groups);
+        groups
+    }
+
+    /// How it did day by day, attempts at a base left out.
+    pub(crate) fn days(&self) -> BTreeMap<NaiveDate, flakewise_model::Tally> {
+        let mut days: BTreeMap<NaiveDate, flakewise_model::Tally> = BTreeMap::new();
+        for (day, count) in self.passed_on.iter().filter(|(_, count)| *count > 0) {
+            days.entry(*day).or_default().passed += count;
+        }
+        for other in self.others.iter().filter(|other| !other.as_base && other.outcome != Outcome::Skipped) {
+            let tally = days.entry(other.day).or_default();
+            match other.outcome {
+                Outcome::Failed => tally.failed += other.attempts,
+                _ => tally.passed += other.attempts,
+            }
+        }
+        days
+    }
+
+    /// The runs it took time from, with its failures in each and that time.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (u32, u64, Duration)> {
+        self.others.iter().map(|other| {
+            let failed = other.outcome == Outcome::Failed && !other.as_base;
+            (other.context, if failed { other.attempts } else { 0 }, other.spent)
+        })
+    }
+
+    fn failures_of_its_own(&self) -> impl Iterator<Item = &Other> {
+        self.others.iter().filter(|other| other.outcome == Outcome::Failed && !other.as_base)
+    }
+}
+
+/// Nothing yet, on one revision.
+pub(crate) fn tally(context: &Context, as_base: bool) -> RevisionTally {
+    RevisionTally {
+        variant: Arc::clone(&context.variant),
+        branch: context.branch.clone(),
+        commit: context.revision_commit().cloned(),
+        run: context.revision_run().cloned(),
+        passed: 0,
+        failed: BTreeMap::new(),
+        first_attempts: FlakeRate::default(),
+        first: context.started,
+        last: context.started,
+        as_base,
+    }
+}

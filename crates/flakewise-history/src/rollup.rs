@@ -1,0 +1,727 @@
+//! Daily roll-ups: the table `test_days`.
+//!
+//! `maintain` makes them from `attempts`, and whoever reads all attempts of many tests reads
+//! them instead. They hold nothing of their own and may be deleted at any time.
+//!
+//! *What is in them.* Most attempts are a first attempt that passed, so what is kept of those
+//! is one row per test, variant and day (`record` is `day`), with a list of runs (`passes`).
+//! Runs are numbered by day (`run`). All other attempts have one row per run and kind of
+//! failure (`attempts`).
+//!
+//! *When they hold.* Each file covers some days, says so in its statistics, and has a hash of
+//! the names of the data files it was made from (`rolled_from`). As data files never
+//! change, it holds as long as exactly these are the files of its days. Where that is not so, since
+//! reports came later or days were merged, the attempts are read. So readers need not
+//! know when `maintain` ran, and it may be killed at any time.
+//!
+//! *How many files there are.* Two for each of the latest days, for eight days before, and
+//! for 32 days before that: the files that a command opens hardly increase over the years.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use deltalake::DeltaTable;
+use deltalake::arrow::array::{
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
+use deltalake::arrow::compute::concat_batches;
+use deltalake::datafusion::datasource::MemTable;
+use deltalake::datafusion::prelude::SessionContext;
+use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
+use deltalake::kernel::{Action, Transaction};
+use deltalake::protocol::{DeltaOperation, SaveMode};
+use flakewise_model::{Outcome, Phase};
+use futures::TryStreamExt as _;
+use hashbrown::HashMap;
+
+use crate::append::is_lost_race;
+use crate::columns::{Column, TEST_DAYS, written_schema};
+use crate::contexts::{RunColumns, RunRow, TextColumn};
+use crate::files::{DataFile, date, encode};
+use crate::gather::{others, passes};
+use crate::maintain::{LiveFile, MaintainOptions, MaintainSummary, bytes, conform, live_files, remove};
+use crate::report::{Columns, collect, literal};
+use crate::session::{Reading, empty_session, null, register, register_empty};
+use crate::table::TableKind;
+use crate::{History, HistoryError};
+
+/// How many days a file covers, the most first. Each is a multiple of the next.
+const SPANS: [i32; 3] = [32, 8, 1];
+/// Only one process at a time commits roll-ups: commits with this id exclude each other.
+const TRANSACTION: &str = "flakewise.roll-up";
+
+/// A session in which attempts are rolled up as far as that is current.
+pub(crate) struct DailySession {
+    /// With `rolled_days` and `rolled_others`, and `tail` for the attempts that are not in them.
+    pub(crate) session: SessionContext,
+    pub(crate) has_rolled: bool,
+    pub(crate) has_tail: bool,
+}
+
+impl History {
+    /// A session for questions about all attempts of many tests. `full` adds the tables of a
+    /// full session.
+    pub(crate) async fn daily_session(&self, full: bool) -> Result<DailySession, HistoryError> {
+        let (session, attempts) = self.session_and_attempts(Reading::Most).await?;
+        if full {
+            self.register_others(&session).await?;
+        }
+        let files = live_files(&attempts)?;
+        let rolled = match self.open(TableKind::TestDays).await? {
+            Some(table) => Some((current(&files, roll_ups(&table)?), table)),
+            None => None,
+        };
+        let columns = TableKind::Attempts.columns();
+        let Some((rolled, table)) = rolled.filter(|(rolled, _)| !rolled.is_empty()) else {
+            session.sql("CREATE VIEW tail AS SELECT * FROM attempts").await.map_err(HistoryError::query)?;
+            return Ok(DailySession { session, has_rolled: false, has_tail: true });
+        };
+        let is_rolled = |day: i32| rolled.iter().any(|one| one.days.contains(&day));
+        let tail: Vec<String> = files
+            .iter()
+            .filter(|file| !file.day.is_some_and(is_rolled))
+            .map(|file| file.path.clone())
+            .collect();
+        let has_tail = !tail.is_empty();
+        if has_tail {
+            register(&session, "tail", &attempts, columns, Some(tail), None).await
+        } else {
+            register_empty(&session, "tail", columns).await
+        }
+        .map_err(HistoryError::query)?;
+        // Lists of runs are long and most tests never failed: the filter decides what is decoded.
+        let few = empty_session(Reading::Few);
+        for (name, of_days) in [("rolled_days", true), ("rolled_others", false)] {
+            let paths: Vec<_> =
+                rolled.iter().filter(|one| one.of_days == of_days).map(|one| one.path.clone()).collect();
+            if paths.is_empty() {
+                register_empty(&session, name, TEST_DAYS).await
+            } else {
+                register(&session, name, &table, TEST_DAYS, Some(paths), Some(&few)).await
+            }
+            .map_err(HistoryError::query)?;
+        }
+        Ok(DailySession { session, has_rolled: true, has_tail })
+    }
+
+    /// Makes the roll-ups that are missing or no longer current.
+    pub(crate) async fn roll_up(
+        &self,
+        options: &MaintainOptions,
+        progress: &dyn Fn(&str, usize, usize),
+    ) -> Result<Option<MaintainSummary>, HistoryError> {
+        let Some(attempts) = self.open(TableKind::Attempts).await? else { return Ok(None) };
+        let files = live_files(&attempts)?;
+        let mut summary = MaintainSummary { table: TableKind::TestDays.name(), ..MaintainSummary::default() };
+        let table = match self.open(TableKind::TestDays).await? {
+            None if options.dry_run => None,
+            _ => Some(self.open_or_create(TableKind::TestDays).await?),
+        };
+        let existing = table.as_ref().map(roll_ups).transpose()?.unwrap_or_default();
+        let plan = plan(&files, &existing);
+        let Some(mut table) = table.filter(|_| !options.dry_run) else {
+            summary.days_rolled_up = plan.iter().map(|step| step.fresh.len()).sum();
+            return Ok(Some(summary));
+        };
+        for (number, step) in plan.iter().enumerate() {
+            progress(&format!("test_days {}", date(*step.days.start())), number, plan.len());
+            let made = self.make_roll_up(&attempts, &table, &files, step).await?;
+            if !self.commit_roll_up(&table, step, &made).await? {
+                // Another process rolls up too. What it leaves is for the next `maintain`.
+                summary.days_left_to_others +=
+                    plan[number..].iter().map(|step| step.fresh.len()).sum::<usize>();
+                break;
+            }
+            summary.days_rolled_up += step.fresh.len();
+            summary.files_after += made.len();
+            summary.bytes_after = Some(
+                made.iter().map(|file| bytes(file.add.size)).sum::<u64>() + summary.bytes_after.unwrap_or(0),
+            );
+            table.update_state().await.map_err(|error| self.unwritable(error))?;
+        }
+        if !plan.is_empty() {
+            self.checkpoint(&table).await?;
+        }
+        summary.files_removed = self.vacuum(table, options).await?;
+        Ok(Some(summary))
+    }
+
+    /// The files of one step: one of days and one of everything else, if there is any.
+    async fn make_roll_up(
+        &self,
+        attempts: &DeltaTable,
+        table: &DeltaTable,
+        files: &[LiveFile],
+        step: &Step,
+    ) -> Result<Vec<DataFile>, HistoryError> {
+        let session = empty_session(Reading::Most);
+        // One day after the other: all at once would need memory for all.
+        let mut fresh: [Vec<RecordBatch>; 2] = [Vec::new(), Vec::new()];
+        for day in &step.fresh {
+            let files: Vec<String> =
+                files.iter().filter(|file| file.day == Some(*day)).map(|file| file.path.clone()).collect();
+            for (all, rows) in fresh.iter_mut().zip(roll_day(attempts, files).await?) {
+                all.extend(rows);
+            }
+        }
+        let mut sources: [Vec<String>; 2] = [Vec::new(), Vec::new()];
+        let names: Vec<_> = TEST_DAYS.iter().map(|column| format!("\"{}\"", column.name)).collect();
+        let names = names.join(", ");
+        for ((name, sources), rows) in ["fresh_days", "fresh_rest"].into_iter().zip(&mut sources).zip(fresh) {
+            let Some(first) = rows.first() else { continue };
+            let table = MemTable::try_new(first.schema(), vec![rows]).map_err(HistoryError::query)?;
+            session.register_table(name, Arc::new(table)).map_err(HistoryError::query)?;
+            sources.push(format!("SELECT {names} FROM {name}"));
+        }
+        // Files that cover fewer days are put together.
+        let former = [("former_days", true), ("former_rest", false)];
+        for ((name, of_days), sources) in former.into_iter().zip(&mut sources) {
+            let of_kind = step.parts.iter().filter(|part| part.of_days == of_days);
+            let paths: Vec<_> = of_kind.map(|part| part.path.clone()).collect();
+            if !paths.is_empty() {
+                register(&session, name, table, TEST_DAYS, Some(paths), None)
+                    .await
+                    .map_err(HistoryError::query)?;
+                sources.push(format!("SELECT {names} FROM {name}"));
+            }
+        }
+        let mut made = Vec::new();
+        for sources in sources.iter().filter(|sources| !sources.is_empty()) {
+            if let Some(rows) = self.sorted_rows(&session, sources, &step.source).await? {
+                let file = encode(&[rows]).map_err(|error| self.unwritable(error))?;
+                self.put(table, &file).await?;
+                made.push(file);
+            }
+        }
+        self.sync_data(TableKind::TestDays, &made)?;
+        Ok(made)
+    }
+
+    /// All rows of these queries, sorted by test.
+    async fn sorted_rows(
+        &self,
+        session: &SessionContext,
+        sources: &[String],
+        source: &str,
+    ) -> Result<Option<RecordBatch>, HistoryError> {
+        let names = TEST_DAYS.iter().map(|column| match column.name {
+            "project" => format!("{} AS project", literal(&self.project)),
+            "rolled_from" => format!("{} AS rolled_from", literal(source)),
+            name => format!("\"{name}\""),
+        });
+        let names: Vec<_> = names.collect();
+        let query = format!(
+            "SELECT {} FROM ({}) AS rows ORDER BY test NULLS FIRST, day, variant, run, number",
+            names.join(", "),
+            sources.join(" UNION ALL ")
+        );
+        let frame = session.sql(&query).await.map_err(HistoryError::query)?;
+        let mut stream = frame.execute_stream().await.map_err(HistoryError::query)?;
+        let schema = written_schema(TEST_DAYS);
+        let mut batches = Vec::new();
+        while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+            batches.push(conform(&batch, &schema).map_err(HistoryError::query)?);
+        }
+        let Some(first) = batches.first() else { return Ok(None) };
+        let rows = concat_batches(&first.schema(), &batches).map_err(HistoryError::query)?;
+        Ok(Some(rows).filter(|rows| rows.num_rows() > 0))
+    }
+
+    /// Whether the commit was made; if not, another one came first.
+    async fn commit_roll_up(
+        &self,
+        table: &DeltaTable,
+        step: &Step,
+        made: &[DataFile],
+    ) -> Result<bool, HistoryError> {
+        let now = chrono::Utc::now().timestamp_millis();
+        let removes = step.removed.iter().map(|file| Action::Remove(remove(&file.path, file.size, now)));
+        let adds = made.iter().map(|file| Action::Add(file.add.clone()));
+        let transaction = Transaction::new_with_last_update(TRANSACTION, now, Some(now));
+        let properties = CommitProperties::default().with_application_transaction(transaction);
+        let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
+        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
+        let commit = CommitBuilder::from(properties)
+            .with_actions(removes.chain(adds).collect())
+            .build(Some(snapshot), table.log_store(), operation)
+            .await;
+        match commit {
+            Ok(commit) => {
+                self.sync_log(TableKind::TestDays, Some(commit.version()))?;
+                Ok(true)
+            }
+            Err(error) if is_lost_race(&error) => Ok(false),
+            Err(error) => Err(self.unwritable(error)),
+        }
+    }
+}
+
+/// The rows of one day: those of days, and all others.
+async fn roll_day(attempts: &DeltaTable, files: Vec<String>) -> Result<[Vec<RecordBatch>; 2], HistoryError> {
+    let session = empty_session(Reading::Most);
+    register(&session, "tail", attempts, TableKind::Attempts.columns(), Some(files), None)
+        .await
+        .map_err(HistoryError::query)?;
+    let (passed, runs) = pack(&collect(&session, &passes("tail", "", true)).await?)?;
+    for (name, rows) in [("passed", passed), ("numbered", runs)] {
+        let table = MemTable::try_new(rows.schema(), vec![vec![rows]]).map_err(HistoryError::query)?;
+        session.register_table(name, Arc::new(table)).map_err(HistoryError::query)?;
+    }
+    let of_test = ["day", "test", "variant", "phase", "outcome", "attempts", "runs", "spent_us", "passes"];
+    let of_run = ["day", "variant", "run", "number", "commit", "dirty", "branch"];
+    let of_attempts = [
+        "day",
+        "test",
+        "variant",
+        "run",
+        "commit",
+        "dirty",
+        "branch",
+        "phase",
+        "outcome",
+        "fingerprint",
+        "failure_kind",
+        "failure_message",
+        "attempts",
+        "spent_us",
+        "first_at",
+        "last_at",
+    ];
+    let others = format!("({}) AS others", others("tail", ""));
+    let mut made = [Vec::new(), Vec::new()];
+    let schema = written_schema(TEST_DAYS);
+    for (kind, query) in [
+        (0, rows("day", &of_test, "passed")),
+        (0, rows("day", &of_test[..8], SKIPPED)),
+        (1, rows("run", &of_run, "numbered")),
+        (1, rows("attempts", &of_attempts, &others)),
+    ] {
+        for batch in collect(&session, &query).await? {
+            made[kind].push(conform(&batch, &schema).map_err(HistoryError::query)?);
+        }
+    }
+    Ok(made)
+}
+
+/// First attempts that were skipped.
+const SKIPPED: &str = "(SELECT test, variant, day, phase, outcome, count(*) AS attempts,
+                               count(DISTINCT run) AS runs, coalesce(sum(duration_us), 0) AS spent_us
+                        FROM tail WHERE phase = 'first' AND outcome = 'skipped'
+                        GROUP BY test, variant, day, phase, outcome) AS skipped";
+
+/// Rows of `test_days` as SQL; columns that are not given are null.
+fn rows(record: &str, given: &[&str], from: &str) -> String {
+    let column = |column: &Column| match column.name {
+        "record" => format!("'{record}' AS record"),
+        name if given.contains(&name) => format!("\"{name}\""),
+        _ => null(column),
+    };
+    format!("SELECT {} FROM {from}", TEST_DAYS.iter().map(column).collect::<Vec<_>>().join(", "))
+}
+
+/// Numbers the runs of each day, and makes one row of the passes of each test and day. Returns
+/// these rows and the runs.
+fn pack(batches: &[RecordBatch]) -> Result<(RecordBatch, RecordBatch), HistoryError> {
+    #[derive(Default)]
+    struct Passes {
+        runs: Vec<(u32, u64)>,
+        spent: u64,
+    }
+    let mut labels = Labels::default();
+    let mut counts: HashMap<i32, u32> = HashMap::new();
+    let mut runs: HashMap<Run, u32> = HashMap::new();
+    let mut days: HashMap<(i32, u32, u32), Passes> = HashMap::new();
+    for batch in batches {
+        let columns = Columns(batch);
+        let tests = TextColumn::new(&columns, "test")?;
+        let contexts = RunColumns::new(&columns)?;
+        let (attempts, spent) = (columns.counts("attempts")?, columns.counts("spent_us")?);
+        for (row, day) in columns.days("day")?.into_iter().enumerate() {
+            let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
+            let day = day.to_epoch_days();
+            let run = labels.run(day, &contexts.at(row));
+            let variant = run.variant;
+            let number = *runs.entry(run).or_insert_with(|| {
+                let count = counts.entry(day).or_default();
+                *count += 1;
+                *count - 1
+            });
+            let passes = days.entry((day, labels.one(test), variant)).or_default();
+            passes.runs.push((number, attempts[row]));
+            passes.spent += spent[row];
+        }
+    }
+    let long = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let mut rows: Vec<_> = days.into_iter().collect();
+    for (_, passes) in &mut rows {
+        passes.runs.sort_unstable();
+    }
+    let sum = |passes: &Passes| passes.runs.iter().map(|(_, count)| count).sum::<u64>();
+    let texts = |values: &mut dyn Iterator<Item = Option<u32>>| -> ArrayRef {
+        Arc::new(values.map(|label| label.map(|label| labels.text(label))).collect::<StringArray>())
+    };
+    let passed: Vec<(&str, ArrayRef)> = vec![
+        ("day", Arc::new(rows.iter().map(|((day, ..), _)| Some(*day)).collect::<Date32Array>())),
+        ("test", texts(&mut rows.iter().map(|((_, test, _), _)| Some(*test)))),
+        ("variant", texts(&mut rows.iter().map(|((.., variant), _)| Some(*variant)))),
+        ("phase", Arc::new(StringArray::from(vec![Phase::First.name(); rows.len()]))),
+        ("outcome", Arc::new(StringArray::from(vec![Outcome::Passed.name(); rows.len()]))),
+        (
+            "attempts",
+            Arc::new(rows.iter().map(|(_, passes)| Some(long(sum(passes)))).collect::<Int64Array>()),
+        ),
+        (
+            "runs",
+            Arc::new(
+                rows.iter().map(|(_, passes)| i64::try_from(passes.runs.len()).ok()).collect::<Int64Array>(),
+            ),
+        ),
+        (
+            "spent_us",
+            Arc::new(rows.iter().map(|(_, passes)| Some(long(passes.spent))).collect::<Int64Array>()),
+        ),
+        (
+            "passes",
+            Arc::new(
+                rows.iter().map(|(_, passes)| Some(encode_passes(&passes.runs))).collect::<BinaryArray>(),
+            ),
+        ),
+    ];
+    let runs: Vec<_> = runs.into_iter().collect();
+    let numbered: Vec<(&str, ArrayRef)> = vec![
+        ("day", Arc::new(runs.iter().map(|(run, _)| Some(run.day)).collect::<Date32Array>())),
+        ("run", texts(&mut runs.iter().map(|(run, _)| Some(run.name)))),
+        (
+            "number",
+            Arc::new(runs.iter().map(|(_, number)| i32::try_from(*number).ok()).collect::<Int32Array>()),
+        ),
+        ("variant", texts(&mut runs.iter().map(|(run, _)| Some(run.variant)))),
+        ("commit", texts(&mut runs.iter().map(|(run, _)| run.commit))),
+        ("dirty", Arc::new(runs.iter().map(|(run, _)| Some(run.dirty)).collect::<BooleanArray>())),
+        ("branch", texts(&mut runs.iter().map(|(run, _)| run.branch))),
+    ];
+    let batch = |columns| RecordBatch::try_from_iter(columns).map_err(HistoryError::query);
+    Ok((batch(passed)?, batch(numbered)?))
+}
+
+/// A run on a day, by the numbers of its texts.
+#[derive(PartialEq, Eq, Hash)]
+struct Run {
+    day: i32,
+    name: u32,
+    variant: u32,
+    commit: Option<u32>,
+    dirty: bool,
+    branch: Option<u32>,
+}
+
+/// Texts by numbers.
+#[derive(Default)]
+struct Labels {
+    numbers: HashMap<Arc<str>, u32>,
+    texts: Vec<Arc<str>>,
+}
+
+impl Labels {
+    fn one(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = u32::try_from(self.texts.len()).expect("some days have fewer than 2^32 texts");
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
+
+    fn text(&self, number: u32) -> &str {
+        &self.texts[number as usize]
+    }
+
+    fn run(&mut self, day: i32, row: &RunRow<'_>) -> Run {
+        Run {
+            day,
+            name: self.one(row.run),
+            variant: self.one(row.variant),
+            commit: row.commit.map(|commit| self.one(commit)),
+            dirty: row.dirty,
+            branch: row.branch.map(|branch| self.one(branch)),
+        }
+    }
+}
+
+/// Numbers of runs in ascending order, each with a count, as bytes: the distance from the
+/// number before, times two, as a LEB128 integer; if the count is not one, that plus one, and
+/// then the count. A test that passed once in every run of a day has a row of zeros.
+fn encode_passes(runs: &[(u32, u64)]) -> Vec<u8> {
+    fn put(bytes: &mut Vec<u8>, mut value: u64) {
+        while value >= 0x80 {
+            bytes.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value.to_le_bytes()[0]);
+    }
+    let mut bytes = Vec::with_capacity(runs.len());
+    let mut next = 0;
+    for (number, count) in runs {
+        put(&mut bytes, u64::from(number - next) << 1 | u64::from(*count != 1));
+        if *count != 1 {
+            put(&mut bytes, *count);
+        }
+        next = number + 1;
+    }
+    bytes
+}
+
+/// The inverse; an element is none if the bytes are something else.
+pub(crate) fn decode_passes(mut bytes: &[u8]) -> impl Iterator<Item = Option<(usize, u64)>> {
+    fn take(bytes: &mut &[u8]) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = bytes.split_first()?;
+            *bytes = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+    let mut next = 0_usize;
+    let mut one = move |bytes: &mut &[u8]| {
+        let word = take(bytes)?;
+        let count = if word & 1 == 1 { take(bytes)? } else { 1 };
+        let number = next.checked_add(usize::try_from(word >> 1).ok()?)?;
+        next = number.checked_add(1)?;
+        Some((number, count))
+    };
+    std::iter::from_fn(move || {
+        (!bytes.is_empty()).then(|| {
+            let pass = one(&mut bytes);
+            if pass.is_none() {
+                bytes = &[];
+            }
+            pass
+        })
+    })
+}
+
+/// A file of `test_days`.
+#[derive(Clone)]
+struct RollUp {
+    path: String,
+    size: i64,
+    /// The days it covers.
+    days: RangeInclusive<i32>,
+    /// Which data files it was made from, as a hash.
+    source: String,
+    /// Whether it has the rows of days or all others.
+    of_days: bool,
+}
+
+/// The roll-ups of the current snapshot. Files that do not say what they cover are not ours.
+fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
+    let mut found = Vec::new();
+    for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
+        let stats: Option<serde_json::Value> = file.stats().and_then(|text| serde_json::from_str(&text).ok());
+        let bound =
+            |which: &str, name: &str| Some(stats.as_ref()?.get(which)?.get(name)?.as_str()?.to_owned());
+        let day = |which| bound(which, "day")?.parse::<NaiveDate>().ok().map(|day| day.to_epoch_days());
+        let of_days = bound("minValues", "record").as_deref() == Some("day");
+        if let (Some(low), Some(high), Some(source)) =
+            (day("minValues"), day("maxValues"), bound("minValues", "rolled_from"))
+        {
+            found.push(RollUp {
+                path: file.path().into_owned(),
+                size: file.size(),
+                days: low..=high,
+                source,
+                of_days,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Those that hold for these data files. None if two of them cover the same day: then something
+/// is wrong with the table.
+fn current(files: &[LiveFile], mut roll_ups: Vec<RollUp>) -> Vec<RollUp> {
+    roll_ups.retain(|one| one.source == source(files, &one.days));
+    let overlap = |left: &RollUp, right: &RollUp| {
+        left.of_days == right.of_days
+            && left.days.start() <= right.days.end()
+            && right.days.start() <= left.days.end()
+    };
+    let mut sorted: Vec<&RollUp> = roll_ups.iter().collect();
+    sorted.sort_by_key(|one| (one.of_days, *one.days.start()));
+    if sorted.windows(2).any(|pair| overlap(pair[0], pair[1])) {
+        return Vec::new();
+    }
+    roll_ups
+}
+
+/// A hash of the data files of some days.
+fn source(files: &[LiveFile], days: &RangeInclusive<i32>) -> String {
+    let mut paths: Vec<&str> = files
+        .iter()
+        .filter(|file| file.day.is_some_and(|day| days.contains(&day)))
+        .map(|file| file.path.as_str())
+        .collect();
+    paths.sort_unstable();
+    let mut hasher = blake3::Hasher::new();
+    for path in paths {
+        hasher.update(path.as_bytes()).update(b"\n");
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// One commit: roll-ups of some days, and which ones they replace.
+struct Step {
+    days: RangeInclusive<i32>,
+    source: String,
+    /// Days whose attempts are read.
+    fresh: Vec<i32>,
+    /// Roll-ups that have the other days.
+    parts: Vec<RollUp>,
+    removed: Vec<RollUp>,
+}
+
+/// What to do, the oldest days first.
+fn plan(files: &[LiveFile], existing: &[RollUp]) -> Vec<Step> {
+    let mut days: Vec<i32> = files.iter().filter_map(|file| file.day).collect();
+    days.sort_unstable();
+    days.dedup();
+    let Some(newest) = days.last().copied() else { return Vec::new() };
+    let valid = current(files, existing.to_vec());
+    let is_valid = |one: &RollUp| valid.iter().any(|valid| valid.path == one.path);
+    // The longest span that is over.
+    let span = |day: i32| {
+        let start = |length: i32| day.div_euclid(length) * length;
+        let length = SPANS.into_iter().find(|length| start(*length) + length <= newest).unwrap_or(1);
+        start(length)..=start(length) + length - 1
+    };
+    let mut steps = Vec::new();
+    for days in days.chunk_by(|left, right| span(*left) == span(*right)) {
+        let (first, last) = (days[0], days[days.len() - 1]);
+        let span = span(first);
+        let overlapping: Vec<&RollUp> = existing
+            .iter()
+            .filter(|one| one.days.start() <= span.end() && span.start() <= one.days.end())
+            .collect();
+        let is_whole = |one: &&RollUp| one.days == (first..=last) && is_valid(one);
+        if !overlapping.is_empty() && overlapping.iter().all(is_whole) {
+            continue;
+        }
+        let is_part = |one: &&&RollUp| is_valid(one) && first <= *one.days.start() && *one.days.end() <= last;
+        let parts: Vec<RollUp> = overlapping.iter().filter(is_part).map(|one| (*one).clone()).collect();
+        steps.push(Step {
+            days: first..=last,
+            source: source(files, &(first..=last)),
+            fresh: days
+                .iter()
+                .copied()
+                .filter(|day| !parts.iter().any(|part| part.days.contains(day)))
+                .collect(),
+            parts,
+            removed: overlapping.into_iter().cloned().collect(),
+        });
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A store whose days have one data file each, and what `maintain` has made of it.
+    #[derive(Default)]
+    struct Store {
+        files: Vec<LiveFile>,
+        roll_ups: Vec<RollUp>,
+        made: usize,
+    }
+
+    impl Store {
+        fn append(&mut self, day: i32) {
+            let path = format!("{day}-{}", self.files.len());
+            self.files.push(LiveFile { path, size: 1, day: Some(day) });
+        }
+
+        fn maintain(&mut self) {
+            for step in plan(&self.files, &self.roll_ups) {
+                self.roll_ups.retain(|one| !step.removed.iter().any(|removed| removed.path == one.path));
+                let mut days: Vec<i32> = step.parts.iter().flat_map(|part| part.days.clone()).collect();
+                days.extend(&step.fresh);
+                for of_days in [true, false] {
+                    self.made += 1;
+                    self.roll_ups.push(RollUp {
+                        path: format!("roll-up-{}", self.made),
+                        size: 1,
+                        days: step.days.clone(),
+                        source: step.source.clone(),
+                        of_days,
+                    });
+                }
+            }
+        }
+
+        fn covered(&self) -> Vec<i32> {
+            let current = current(&self.files, self.roll_ups.clone());
+            let days = self.files.iter().filter_map(|file| file.day).collect::<BTreeSet<_>>();
+            days.into_iter().filter(|day| current.iter().any(|one| one.days.contains(day))).collect()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_day_is_covered_once_after_maintenance(
+            days in prop::collection::vec((0..200_i32, any::<bool>()), 1..60),
+        ) {
+            let mut store = Store::default();
+            for (day, maintain) in &days {
+                store.append(*day);
+                if *maintain {
+                    store.maintain();
+                }
+            }
+            store.maintain();
+            let all: BTreeSet<i32> = days.iter().map(|(day, _)| *day).collect();
+            prop_assert_eq!(store.covered(), all.into_iter().collect::<Vec<_>>());
+            let current = current(&store.files, store.roll_ups.clone());
+            prop_assert_eq!(current.len(), store.roll_ups.len(), "no other roll-up is left");
+            prop_assert!(plan(&store.files, &store.roll_ups).is_empty());
+        }
+
+        #[test]
+        fn passes_are_what_they_were(counts in prop::collection::btree_map(0..5000_u32, 1..300_u64, 0..50)) {
+            let passes: Vec<(u32, u64)> = counts.into_iter().collect();
+            let bytes = encode_passes(&passes);
+            let decoded: Option<Vec<_>> = decode_passes(&bytes).collect();
+            let expected: Vec<_> = passes.iter().map(|(number, count)| (*number as usize, *count)).collect();
+            prop_assert_eq!(decoded, Some(expected));
+        }
+
+        #[test]
+        fn any_bytes_can_be_read(bytes: Vec<u8>) {
+            prop_assert!(decode_passes(&bytes).count() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn years_have_few_files() {
+        let mut store = Store::default();
+        for day in 0..600 {
+            store.append(day);
+            store.maintain();
+        }
+        assert_eq!(store.covered().len(), 600);
+        assert!(store.roll_ups.len() <= 2 * (600 / 32 + 4 + 8), "{}", store.roll_ups.len());
+        // Each attempt is written three times: with its day, with eight and with 32.
+        assert!(store.made <= 2 * (600 + 600 / 8 + 600 / 32 + 3), "{}", store.made);
+    }
+}
