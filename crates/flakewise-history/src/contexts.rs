@@ -179,16 +179,16 @@ impl RunColumns {
     }
 }
 
-/// A column of texts, of which none is copied.
+/// A column of texts. The engine's columns mostly are views, of which none is copied.
 pub(crate) struct TextColumn(deltalake::arrow::array::ArrayRef);
 
 impl TextColumn {
     pub(crate) fn new(columns: &Columns<'_>, name: &str) -> Result<Self, HistoryError> {
-        Ok(Self(columns.get(name, &DataType::Utf8)?))
+        Ok(Self(columns.get(name, &DataType::Utf8View)?))
     }
 
     pub(crate) fn at(&self, row: usize) -> Option<&str> {
-        self.0.is_valid(row).then(|| self.0.as_string::<i32>().value(row))
+        self.0.is_valid(row).then(|| self.0.as_string_view().value(row))
     }
 }
 

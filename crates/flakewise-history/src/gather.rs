@@ -3,7 +3,7 @@
 //! From the daily roll-ups where they are current (`rollup`), and from the attempts of all
 //! other days. Roll-ups are made by the statements below, so both say the same.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use deltalake::arrow::datatypes::{DataType, Field, Schema};
 use deltalake::datafusion::datasource::MemTable;
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{Cost, FailureGroup, Fingerprint, FlakeRate, Outcome, Phase, Timestamp};
+use hashbrown::HashMap;
 
 use crate::aliases::Aliases;
 use crate::contexts::{Context, Contexts, RunColumns, TextColumn};
@@ -144,7 +145,7 @@ impl History {
 
 /// The tests that failed outside an outage.
 fn failing(batches: &[RecordBatch], contexts: &Contexts) -> Result<BTreeSet<String>, HistoryError> {
-    let mut failing = BTreeSet::new();
+    let mut failing: hashbrown::HashSet<String> = hashbrown::HashSet::new();
     for batch in batches {
         let columns = Columns(batch);
         let (tests, runs) = (TextColumn::new(&columns, "test")?, TextColumn::new(&columns, "run")?);
@@ -159,7 +160,7 @@ fn failing(batches: &[RecordBatch], contexts: &Contexts) -> Result<BTreeSet<Stri
             }
         }
     }
-    Ok(failing)
+    Ok(failing.into_iter().collect())
 }
 
 /// A condition on tests.
