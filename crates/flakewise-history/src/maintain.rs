@@ -95,6 +95,9 @@ impl History {
         options: &MaintainOptions,
         progress: &dyn Fn(&str, usize, usize),
     ) -> Result<MaintainSummary, HistoryError> {
+        if !options.dry_run {
+            self.check_single_writer(&table)?;
+        }
         let mut summary = MaintainSummary { table: kind.name(), ..MaintainSummary::default() };
         let days: Vec<_> = files_by_day(&table)?.into_iter().filter(|(_, files)| files.len() > 1).collect();
         if options.dry_run {

@@ -128,7 +128,7 @@ impl History {
     }
 
     /// Refuses to write to a table of a single writer, unless that is who we are.
-    fn check_single_writer(&self, table: &DeltaTable) -> Result<(), HistoryError> {
+    pub(crate) fn check_single_writer(&self, table: &DeltaTable) -> Result<(), HistoryError> {
         let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
         self.allow(snapshot.metadata().configuration().get(SINGLE_WRITER_KEY))
     }

@@ -180,6 +180,8 @@ fn a_bucket_that_overwrites_is_refused_unless_there_is_a_single_writer() {
     assert_eq!(accepted.code, Some(0), "{}{}", accepted.stdout, accepted.stderr);
     // The history remembers.
     refused(&ingest(2, false));
+    let mut maintain = server.command(&context);
+    refused(&context.finish(maintain.env_remove("FLAKEWISE_SINGLE_WRITER").arg("maintain")));
     let shown = context
         .finish(server.command(&context).env_remove("FLAKEWISE_SINGLE_WRITER").args(["show", "test_total"]));
     assert_eq!(shown.code, Some(0), "reading is allowed: {}", shown.stderr);
