@@ -8,9 +8,9 @@
 //! Runs are numbered by day (`run`). All other attempts have one row per run and kind of
 //! failure (`attempts`).
 //!
-//! *When they hold.* Each file covers some days, says so in its statistics, and has a hash of
-//! the names of the data files it was made from (`rolled_from`). As data files never
-//! change, it holds as long as exactly these are the files of its days. Where that is not so, since
+//! *When they hold.* Each file says which days it covers, with a hash of the names of the data
+//! files it was made from (`rolled_from`, in its statistics too). As data files never change, it
+//! holds as long as exactly these are the files of its days. Where that is not so, since
 //! reports came later or days were merged, the attempts are read. So readers need not
 //! know when `maintain` ran, and it may be killed at any time.
 //!
@@ -512,9 +512,9 @@ pub(crate) fn decode_passes(mut bytes: &[u8]) -> impl Iterator<Item = Option<(us
 struct RollUp {
     path: String,
     size: i64,
-    /// The days it covers.
+    /// The days it covers, with and without rows.
     days: RangeInclusive<i32>,
-    /// Which data files it was made from, as a hash.
+    /// These days, and a hash of the data files it was made from.
     source: String,
     /// Whether it has the rows of days or all others.
     of_days: bool,
@@ -527,19 +527,10 @@ fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
         let stats: Option<serde_json::Value> = file.stats().and_then(|text| serde_json::from_str(&text).ok());
         let bound =
             |which: &str, name: &str| Some(stats.as_ref()?.get(which)?.get(name)?.as_str()?.to_owned());
-        let day = |which| bound(which, "day")?.parse::<NaiveDate>().ok().map(|day| day.to_epoch_days());
+        let Some(source) = bound("minValues", "rolled_from") else { continue };
+        let Some(days) = covered(&source) else { continue };
         let of_days = bound("minValues", "record").as_deref() == Some("day");
-        if let (Some(low), Some(high), Some(source)) =
-            (day("minValues"), day("maxValues"), bound("minValues", "rolled_from"))
-        {
-            found.push(RollUp {
-                path: file.path().into_owned(),
-                size: file.size(),
-                days: low..=high,
-                source,
-                of_days,
-            });
-        }
+        found.push(RollUp { path: file.path().into_owned(), size: file.size(), days, source, of_days });
     }
     Ok(found)
 }
@@ -561,7 +552,7 @@ fn current(files: &[LiveFile], mut roll_ups: Vec<RollUp>) -> Vec<RollUp> {
     roll_ups
 }
 
-/// A hash of the data files of some days.
+/// Some days, and a hash of their data files: `2026-11-01/2026-11-08/HASH`.
 fn source(files: &[LiveFile], days: &RangeInclusive<i32>) -> String {
     let mut paths: Vec<&str> = files
         .iter()
@@ -573,7 +564,14 @@ fn source(files: &[LiveFile], days: &RangeInclusive<i32>) -> String {
     for path in paths {
         hasher.update(path.as_bytes()).update(b"\n");
     }
-    hasher.finalize().to_hex()[..32].to_owned()
+    format!("{}/{}/{}", date(*days.start()), date(*days.end()), &hasher.finalize().to_hex()[..32])
+}
+
+/// The days of a source.
+fn covered(source: &str) -> Option<RangeInclusive<i32>> {
+    let mut parts = source.splitn(3, '/').map(|part| part.parse::<NaiveDate>().ok());
+    let (first, last) = (parts.next()??, parts.next()??);
+    Some(first.to_epoch_days()..=last.to_epoch_days())
 }
 
 /// One commit: roll-ups of some days, and which ones they replace.
@@ -709,6 +707,15 @@ mod tests {
         #[test]
         fn any_bytes_can_be_read(bytes: Vec<u8>) {
             prop_assert!(decode_passes(&bytes).count() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn a_source_says_which_days_it_covers() {
+        let days = 20_000..=20_031;
+        assert_eq!(covered(&source(&[], &days)), Some(days));
+        for other in ["", "2026-11-01", "2026-11-01/", "a/b/c", "2026-13-01/2026-11-01/x"] {
+            assert_eq!(covered(other), None, "{other}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flakewise_history::{History, MaintainOptions, MaintainSummary, ReportOptions};
 use flakewise_model::Outcome::{Errored, Failed, Passed, Skipped};
-use flakewise_model::{Batch, Outcome, Phase, Variant};
+use flakewise_model::{Batch, FlakeRate, Outcome, Phase, Variant};
 use flakewise_testkit::BatchBuilder;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -197,6 +197,24 @@ fn a_report_that_comes_late_counts_at_once() {
     // All days of the file are rolled up again.
     assert!(maintain(&history).days_rolled_up > 0);
     assert_eq!(answers(&history), answers_of_attempts(&folder));
+}
+
+#[test]
+fn days_on_which_nothing_passed_are_covered_too() {
+    let (folder, history) = scratch();
+    // Days of one roll-up whose first or last one has failures only, or skips only.
+    for (day, outcome) in [(0, Failed), (1, Passed), (2, Passed), (3, Skipped), (4, Failed), (12, Passed)] {
+        let run = BatchBuilder::new(&format!("run-{day}"), "c1", 24 * day);
+        history.append(&[run.attempt("test_flaky", outcome).build()]).expect("written");
+    }
+    maintain(&history);
+    assert_eq!(
+        count(&history, "SELECT count(DISTINCT rolled_from) FROM test_days WHERE day < '2026-11-08'"),
+        1
+    );
+    assert_eq!(answers(&history), answers_of_attempts(&folder));
+    let report = history.report(&ReportOptions::default()).expect("readable");
+    assert_eq!(report.findings[0].rate, FlakeRate { failures: 2, attempts: 5 });
 }
 
 #[test]
