@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use deltalake::arrow::array::{Array as _, AsArray as _, RecordBatch, StringArray};
-use deltalake::arrow::datatypes::{DataType, Field, Schema};
-use deltalake::datafusion::datasource::MemTable;
+use deltalake::arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch, StringArray};
+use deltalake::arrow::datatypes::DataType;
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{Cost, FailureGroup, Fingerprint, FlakeRate, Outcome, Phase, Timestamp};
 use hashbrown::HashMap;
@@ -20,7 +19,7 @@ use crate::contexts::{Context, Contexts, RunColumns, TextColumn};
 use crate::flaky::RevisionTally;
 use crate::report::{Columns, add_group, collect, list, sort_failures};
 use crate::rollup::{DailySession, decode_passes};
-use crate::session::FAILURES;
+use crate::session::{FAILURES, register_rows};
 use crate::{History, HistoryError};
 
 /// Longer lists are left to the engine's joins.
@@ -168,12 +167,9 @@ fn among(session: &SessionContext, names: &[String]) -> Result<String, HistoryEr
     if names.len() <= LISTED {
         return Ok(list("test", "IN", names));
     }
-    let schema = Arc::new(Schema::new(vec![Field::new("test", DataType::Utf8, false)]));
-    let tests = Arc::new(StringArray::from_iter_values(names));
-    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![tests]).map_err(HistoryError::query)?;
-    let table = MemTable::try_new(schema, vec![vec![batch]]).map_err(HistoryError::query)?;
-    session.deregister_table(WANTED).map_err(HistoryError::query)?;
-    session.register_table(WANTED, Arc::new(table)).map_err(HistoryError::query)?;
+    let tests: ArrayRef = Arc::new(StringArray::from_iter_values(names));
+    let rows = RecordBatch::try_from_iter([("test", tests)]).map_err(HistoryError::query)?;
+    register_rows(session, WANTED, vec![rows])?;
     Ok(format!("AND test IN (SELECT test FROM {WANTED})"))
 }
 

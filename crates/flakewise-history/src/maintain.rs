@@ -163,22 +163,36 @@ impl History {
     ) -> Result<Option<(Vec<DataFile>, u64)>, HistoryError> {
         let (merged, doubles) = self.merge(kind, table, files).await?;
         let now = chrono::Utc::now().timestamp_millis();
-        let removes = files.iter().map(|file| Action::Remove(remove(&file.path, file.size, now)));
+        let removes = files.iter().map(|file| remove(&file.path, file.size, now));
         let adds = merged.iter().map(|file| Action::Add(Add { data_change: false, ..file.add.clone() }));
         let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
-        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
         self.sync_data(kind, &merged)?;
-        let commit = CommitBuilder::from(CommitProperties::default())
-            .with_actions(removes.chain(adds).collect())
+        let actions = removes.chain(adds).collect();
+        let replaced = self.replace(kind, table, actions, CommitProperties::default(), operation).await?;
+        Ok(replaced.then_some((merged, doubles)))
+    }
+
+    /// Commits new files in place of others. False if another commit came first; it may be our own,
+    /// so the files stay.
+    pub(crate) async fn replace(
+        &self,
+        kind: TableKind,
+        table: &DeltaTable,
+        actions: Vec<Action>,
+        properties: CommitProperties,
+        operation: DeltaOperation,
+    ) -> Result<bool, HistoryError> {
+        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
+        let commit = CommitBuilder::from(properties)
+            .with_actions(actions)
             .build(Some(snapshot), table.log_store(), operation)
             .await;
         match commit {
             Ok(commit) => {
                 self.sync_log(kind, Some(commit.version()))?;
-                Ok(Some((merged, doubles)))
+                Ok(true)
             }
-            // The commit that was there first may be our own, so the files stay.
-            Err(error) if is_lost_race(&error) => Ok(None),
+            Err(error) if is_lost_race(&error) => Ok(false),
             Err(error) => Err(self.unwritable(error)),
         }
     }
@@ -255,8 +269,8 @@ pub(crate) fn bytes(size: i64) -> u64 {
 }
 
 /// The log action that replaces a file.
-pub(crate) fn remove(path: &str, size: i64, now: i64) -> Remove {
-    Remove {
+pub(crate) fn remove(path: &str, size: i64, now: i64) -> Action {
+    Action::Remove(Remove {
         path: path.to_owned(),
         data_change: false,
         deletion_timestamp: Some(now),
@@ -264,19 +278,37 @@ pub(crate) fn remove(path: &str, size: i64, now: i64) -> Remove {
         partition_values: Some(HashMap::new()),
         size: Some(size),
         ..Remove::default()
+    })
+}
+
+/// The statistics of a file, as its log entry has them.
+pub(crate) struct Stats(serde_json::Value);
+
+impl Stats {
+    pub(crate) fn new(text: Option<impl AsRef<str>>) -> Self {
+        let parsed = text.and_then(|text| serde_json::from_str(text.as_ref()).ok());
+        Self(parsed.unwrap_or_default())
+    }
+
+    /// The least value of a column.
+    pub(crate) fn least(&self, column: &str) -> Option<&str> {
+        self.0.get("minValues")?.get(column)?.as_str()
+    }
+
+    fn greatest(&self, column: &str) -> Option<&str> {
+        self.0.get("maxValues")?.get(column)?.as_str()
     }
 }
 
 pub(crate) fn live_files(table: &DeltaTable) -> Result<Vec<LiveFile>, HistoryError> {
     let mut files = Vec::new();
     for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
-        let stats: Option<serde_json::Value> = file.stats().and_then(|text| serde_json::from_str(&text).ok());
-        let bound = |which: &str| stats.as_ref()?.get(which)?.get("day")?.as_str()?.parse::<NaiveDate>().ok();
-        let day = bound("minValues").filter(|low| bound("maxValues") == Some(*low));
+        let stats = Stats::new(file.stats());
+        let day = stats.least("day").filter(|low| stats.greatest("day") == Some(*low));
         files.push(LiveFile {
             path: file.path().into_owned(),
             size: file.size(),
-            day: day.map(|day| day.to_epoch_days()),
+            day: day.and_then(|day| Some(day.parse::<NaiveDate>().ok()?.to_epoch_days())),
         });
     }
     Ok(files)

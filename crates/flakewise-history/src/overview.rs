@@ -21,6 +21,7 @@ use crate::flaky::judge;
 use crate::gather::{Gathered, Record};
 use crate::rate_changes::rate_changes;
 use crate::report::{Columns, collect, list, rate, reruns};
+use crate::table::TableKind;
 use crate::{History, HistoryError, ReportOptions};
 
 /// More tests are counted, not listed.
@@ -37,8 +38,9 @@ impl History {
     /// quarantine are not in a history; the caller adds what it knows.
     pub fn overview(&self, options: &ReportOptions) -> Result<ProjectOverview, HistoryError> {
         self.block_on("overview", async {
-            let daily = self.daily_session(true).await?;
+            let daily = self.daily_session().await?;
             let session = &daily.session;
+            self.add_table(session, TableKind::Verdicts).await?;
             let totals = self.totals(session, options).await?;
             let mut overview = ProjectOverview {
                 project: self.project.clone(),

@@ -32,7 +32,7 @@ impl History {
     /// Finds the flaky tests and ranks them by what they cost.
     pub fn report(&self, options: &ReportOptions) -> Result<HistoryReport, HistoryError> {
         self.block_on("report", async {
-            let daily = self.daily_session(false).await?;
+            let daily = self.daily_session().await?;
             let mut report = self.totals(&daily.session, options).await?;
             if report.runs == 0 {
                 return Ok(report);

@@ -1,7 +1,7 @@
 //! Daily roll-ups: the table `test_days`.
 //!
-//! `maintain` makes them from `attempts`, and whoever reads all attempts of many tests reads
-//! them instead. They hold nothing of their own and may be deleted at any time.
+//! `maintain` makes them from `attempts`, and questions about all attempts of many tests are
+//! answered from them. They hold nothing of their own and may be deleted at any time.
 //!
 //! *What is in them.* Most attempts are a first attempt that passed, so what is kept of those
 //! is one row per test, variant and day (`record` is `day`), with a list of runs (`passes`).
@@ -26,23 +26,23 @@ use deltalake::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 use deltalake::arrow::compute::concat_batches;
-use deltalake::datafusion::datasource::MemTable;
 use deltalake::datafusion::prelude::SessionContext;
-use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
+use deltalake::kernel::transaction::CommitProperties;
 use deltalake::kernel::{Action, Transaction};
 use deltalake::protocol::{DeltaOperation, SaveMode};
 use flakewise_model::{Outcome, Phase};
 use futures::TryStreamExt as _;
 use hashbrown::HashMap;
 
-use crate::append::is_lost_race;
 use crate::columns::{Column, TEST_DAYS, written_schema};
 use crate::contexts::{RunColumns, RunRow, TextColumn};
 use crate::files::{DataFile, date, encode};
 use crate::gather::{others, passes};
-use crate::maintain::{LiveFile, MaintainOptions, MaintainSummary, bytes, conform, live_files, remove};
+use crate::maintain::{
+    LiveFile, MaintainOptions, MaintainSummary, Stats, bytes, conform, live_files, remove,
+};
 use crate::report::{Columns, collect, literal};
-use crate::session::{Reading, empty_session, null, register, register_empty};
+use crate::session::{Reading, empty_session, null, register, register_empty, register_rows};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
@@ -60,13 +60,9 @@ pub(crate) struct DailySession {
 }
 
 impl History {
-    /// A session for questions about all attempts of many tests. `full` adds the tables of a
-    /// full session.
-    pub(crate) async fn daily_session(&self, full: bool) -> Result<DailySession, HistoryError> {
+    /// A session for questions about all attempts of many tests.
+    pub(crate) async fn daily_session(&self) -> Result<DailySession, HistoryError> {
         let (session, attempts) = self.session_and_attempts(Reading::Most).await?;
-        if full {
-            self.register_others(&session).await?;
-        }
         let files = live_files(&attempts)?;
         let rolled = match self.open(TableKind::TestDays).await? {
             Some(table) => Some((current(&files, roll_ups(&table)?), table)),
@@ -114,9 +110,10 @@ impl History {
         let Some(attempts) = self.open(TableKind::Attempts).await? else { return Ok(None) };
         let files = live_files(&attempts)?;
         let mut summary = MaintainSummary { table: TableKind::TestDays.name(), ..MaintainSummary::default() };
-        let table = match self.open(TableKind::TestDays).await? {
-            None if options.dry_run => None,
-            _ => Some(self.open_or_create(TableKind::TestDays).await?),
+        let table = if options.dry_run {
+            self.open(TableKind::TestDays).await?
+        } else {
+            Some(self.open_or_create(TableKind::TestDays).await?)
         };
         let existing = table.as_ref().map(roll_ups).transpose()?.unwrap_or_default();
         let plan = plan(&files, &existing);
@@ -169,10 +166,10 @@ impl History {
         let names: Vec<_> = TEST_DAYS.iter().map(|column| format!("\"{}\"", column.name)).collect();
         let names = names.join(", ");
         for ((name, sources), rows) in ["fresh_days", "fresh_rest"].into_iter().zip(&mut sources).zip(fresh) {
-            let Some(first) = rows.first() else { continue };
-            let table = MemTable::try_new(first.schema(), vec![rows]).map_err(HistoryError::query)?;
-            session.register_table(name, Arc::new(table)).map_err(HistoryError::query)?;
-            sources.push(format!("SELECT {names} FROM {name}"));
+            if !rows.is_empty() {
+                register_rows(&session, name, rows)?;
+                sources.push(format!("SELECT {names} FROM {name}"));
+            }
         }
         // Files that cover fewer days are put together.
         let former = [("former_days", true), ("former_rest", false)];
@@ -236,24 +233,12 @@ impl History {
         made: &[DataFile],
     ) -> Result<bool, HistoryError> {
         let now = chrono::Utc::now().timestamp_millis();
-        let removes = step.removed.iter().map(|file| Action::Remove(remove(&file.path, file.size, now)));
+        let removes = step.removed.iter().map(|file| remove(&file.path, file.size, now));
         let adds = made.iter().map(|file| Action::Add(file.add.clone()));
         let transaction = Transaction::new_with_last_update(TRANSACTION, now, Some(now));
         let properties = CommitProperties::default().with_application_transaction(transaction);
         let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
-        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
-        let commit = CommitBuilder::from(properties)
-            .with_actions(removes.chain(adds).collect())
-            .build(Some(snapshot), table.log_store(), operation)
-            .await;
-        match commit {
-            Ok(commit) => {
-                self.sync_log(TableKind::TestDays, Some(commit.version()))?;
-                Ok(true)
-            }
-            Err(error) if is_lost_race(&error) => Ok(false),
-            Err(error) => Err(self.unwritable(error)),
-        }
+        self.replace(TableKind::TestDays, table, removes.chain(adds).collect(), properties, operation).await
     }
 }
 
@@ -264,10 +249,8 @@ async fn roll_day(attempts: &DeltaTable, files: Vec<String>) -> Result<[Vec<Reco
         .await
         .map_err(HistoryError::query)?;
     let (passed, runs) = pack(&collect(&session, &passes("tail", "", true)).await?)?;
-    for (name, rows) in [("passed", passed), ("numbered", runs)] {
-        let table = MemTable::try_new(rows.schema(), vec![vec![rows]]).map_err(HistoryError::query)?;
-        session.register_table(name, Arc::new(table)).map_err(HistoryError::query)?;
-    }
+    register_rows(&session, "passed", vec![passed])?;
+    register_rows(&session, "numbered", vec![runs])?;
     let of_test = ["day", "test", "variant", "phase", "outcome", "attempts", "runs", "spent_us", "passes"];
     let of_run = ["day", "variant", "run", "number", "commit", "dirty", "branch"];
     let of_attempts = [
@@ -524,12 +507,10 @@ struct RollUp {
 fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
     let mut found = Vec::new();
     for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
-        let stats: Option<serde_json::Value> = file.stats().and_then(|text| serde_json::from_str(&text).ok());
-        let bound =
-            |which: &str, name: &str| Some(stats.as_ref()?.get(which)?.get(name)?.as_str()?.to_owned());
-        let Some(source) = bound("minValues", "rolled_from") else { continue };
+        let stats = Stats::new(file.stats());
+        let Some(source) = stats.least("rolled_from").map(str::to_owned) else { continue };
         let Some(days) = covered(&source) else { continue };
-        let of_days = bound("minValues", "record").as_deref() == Some("day");
+        let of_days = stats.least("record") == Some("day");
         found.push(RollUp { path: file.path().into_owned(), size: file.size(), days, source, of_days });
     }
     Ok(found)

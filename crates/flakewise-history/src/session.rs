@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use deltalake::DeltaTable;
+use deltalake::arrow::array::RecordBatch;
+use deltalake::datafusion::datasource::MemTable;
 use deltalake::datafusion::error::DataFusionError;
 use deltalake::datafusion::execution::memory_pool::FairSpillPool;
 use deltalake::datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -56,20 +58,23 @@ impl History {
     /// A session with everything the docs promise.
     pub(crate) async fn full_session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
         let session = self.session(reading).await?;
-        self.register_others(&session).await?;
+        for kind in [TableKind::Verdicts, TableKind::Renames, TableKind::TestDays] {
+            self.add_table(&session, kind).await?;
+        }
         Ok(session)
     }
 
-    /// Makes those tables visible that our own questions are rarely about.
-    pub(crate) async fn register_others(&self, session: &SessionContext) -> Result<(), HistoryError> {
-        for kind in [TableKind::Verdicts, TableKind::Renames, TableKind::TestDays] {
-            match self.open(kind).await? {
-                Some(table) => register(session, kind.name(), &table, kind.columns(), None, None).await,
-                None => register_empty(session, kind.name(), kind.columns()).await,
-            }
-            .map_err(HistoryError::query)?;
+    /// Makes a table visible that may not exist yet.
+    pub(crate) async fn add_table(
+        &self,
+        session: &SessionContext,
+        kind: TableKind,
+    ) -> Result<(), HistoryError> {
+        match self.open(kind).await? {
+            Some(table) => register(session, kind.name(), &table, kind.columns(), None, None).await,
+            None => register_empty(session, kind.name(), kind.columns()).await,
         }
-        Ok(())
+        .map_err(HistoryError::query)
     }
 
     /// A session with the attempts and reports of the project and the views on
@@ -133,6 +138,18 @@ pub(crate) async fn register(
         })
         .collect();
     session.sql(&format!("CREATE VIEW {name} AS SELECT {} FROM {stored}", list.join(", "))).await?;
+    Ok(())
+}
+
+/// Makes rows visible as a table.
+pub(crate) fn register_rows(
+    session: &SessionContext,
+    name: &str,
+    rows: Vec<RecordBatch>,
+) -> Result<(), HistoryError> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    let table = MemTable::try_new(first.schema(), vec![rows]).map_err(HistoryError::query)?;
+    session.register_table(name, Arc::new(table)).map_err(HistoryError::query)?;
     Ok(())
 }
 
