@@ -503,13 +503,14 @@ struct RollUp {
     of_days: bool,
 }
 
-/// The roll-ups of the current snapshot. Files that do not say what they cover are not ours.
+/// The roll-ups of the current snapshot. Files that do not say what they cover, cover nothing.
 fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
     let mut found = Vec::new();
     for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
         let stats = Stats::new(file.stats());
-        let Some(source) = stats.least("rolled_from").map(str::to_owned) else { continue };
-        let Some(days) = covered(&source) else { continue };
+        let source = stats.least("rolled_from").unwrap_or_default().to_owned();
+        #[expect(clippy::reversed_empty_ranges, reason = "it is meant to be empty")]
+        let days = covered(&source).unwrap_or(1..=0);
         let of_days = stats.least("record") == Some("day");
         found.push(RollUp { path: file.path().into_owned(), size: file.size(), days, source, of_days });
     }
@@ -606,6 +607,19 @@ fn plan(files: &[LiveFile], existing: &[RollUp]) -> Vec<Step> {
             removed: overlapping.into_iter().cloned().collect(),
         });
     }
+    // What is left of days that are gone, or was written by somebody else.
+    let is_replaced =
+        |one: &RollUp| steps.iter().flat_map(|step| &step.removed).any(|file| file.path == one.path);
+    let dead = existing.iter().filter(|one| !is_valid(one) && !is_replaced(one)).cloned().collect::<Vec<_>>();
+    if !dead.is_empty() {
+        steps.push(Step {
+            days: newest..=newest,
+            source: String::new(),
+            fresh: Vec::new(),
+            parts: Vec::new(),
+            removed: dead,
+        });
+    }
     steps
 }
 
@@ -637,6 +651,9 @@ mod tests {
                 let mut days: Vec<i32> = step.parts.iter().flat_map(|part| part.days.clone()).collect();
                 days.extend(&step.fresh);
                 for of_days in [true, false] {
+                    if step.fresh.is_empty() && step.parts.is_empty() {
+                        continue;
+                    }
                     self.made += 1;
                     self.roll_ups.push(RollUp {
                         path: format!("roll-up-{}", self.made),
@@ -689,6 +706,24 @@ mod tests {
         fn any_bytes_can_be_read(bytes: Vec<u8>) {
             prop_assert!(decode_passes(&bytes).count() <= bytes.len());
         }
+    }
+
+    #[test]
+    #[expect(clippy::reversed_empty_ranges, reason = "it is meant to be empty")]
+    fn what_covers_nothing_is_removed() {
+        let mut store = Store::default();
+        store.append(100);
+        store.append(5);
+        store.maintain();
+        // Its day is gone, and one is somebody else's.
+        store.files.retain(|file| file.day != Some(5));
+        let other =
+            RollUp { path: "other".to_owned(), size: 1, days: 1..=0, source: String::new(), of_days: true };
+        store.roll_ups.push(other);
+        store.maintain();
+        assert_eq!(store.roll_ups.len(), 2);
+        assert!(store.roll_ups.iter().all(|one| one.days == (100..=100)));
+        assert!(plan(&store.files, &store.roll_ups).is_empty());
     }
 
     #[test]
