@@ -79,7 +79,7 @@ pub fn bare_report(attempts: &[PathBuf], runs: &[PathBuf], named: bool) -> Resul
         } else {
             format!("AND test IN ({failed} {outages})")
         };
-        let passed = collect(&session, &passes("attempts", &tests, false)).await?;
+        let passed = collect(&session, &passes("attempts", &tests)).await?;
         Ok([count(&failures), count(&passed)])
     })
 }

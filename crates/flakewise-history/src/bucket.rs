@@ -81,31 +81,36 @@ static OPEN: LazyLock<Mutex<HashMap<String, ObjectStoreRef>>> = LazyLock::new(Mu
 
 impl ObjectStoreFactory for Buckets {
     fn parse_url_opts(&self, url: &Url, _: &StorageConfig) -> DeltaResult<(ObjectStoreRef, Path)> {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        // Store trouble like any other: a build of a fork has no secrets, and must not fail for it.
-        if let Some(reason) = missing(url.scheme(), is_set) {
-            return Err(Error::Unauthenticated { path: url.path().to_owned(), source: reason.into() }.into());
-        }
-        let (scheme, path) = ObjectStoreScheme::parse(url).map_err(Error::from)?;
+        let (_, path) = ObjectStoreScheme::parse(url).map_err(Error::from)?;
         let bucket = url[..Position::BeforePath].to_owned();
         if let Some(store) = OPEN.lock().expect("nobody panicked").get(&bucket) {
             return Ok((Arc::clone(store), path));
         }
-        let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
-        let url = url.as_str();
-        let store: ObjectStoreRef = match scheme {
-            ObjectStoreScheme::GoogleCloudStorage => {
-                Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?)
-            }
-            ObjectStoreScheme::MicrosoftAzure => {
-                Arc::new(MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?)
-            }
-            _ => Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?),
-        };
-        let store: ObjectStoreRef = Arc::new(Cached::new(store));
+        let store: ObjectStoreRef = Arc::new(Cached::new(connect(url)?));
         OPEN.lock().expect("nobody panicked").insert(bucket, Arc::clone(&store));
         Ok((store, path))
     }
+}
+
+/// The bucket of a URL, with credentials from the environment.
+pub(crate) fn connect(url: &Url) -> Result<ObjectStoreRef, Error> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    // Store trouble like any other: a build of a fork has no secrets, and must not fail for it.
+    if let Some(reason) = missing(url.scheme(), is_set) {
+        return Err(Error::Unauthenticated { path: url.path().to_owned(), source: reason.into() });
+    }
+    let (scheme, _) = ObjectStoreScheme::parse(url)?;
+    let retry = RetryConfig { max_retries: TRIES, retry_timeout: PATIENCE, ..RetryConfig::default() };
+    let url = url.as_str();
+    Ok(match scheme {
+        ObjectStoreScheme::GoogleCloudStorage => {
+            Arc::new(GoogleCloudStorageBuilder::from_env().with_url(url).with_retry(retry).build()?)
+        }
+        ObjectStoreScheme::MicrosoftAzure => {
+            Arc::new(MicrosoftAzureBuilder::from_env().with_url(url).with_retry(retry).build()?)
+        }
+        _ => Arc::new(AmazonS3Builder::from_env().with_url(url).with_retry(retry).build()?),
+    })
 }
 
 impl LogStoreFactory for Buckets {

@@ -8,7 +8,7 @@ use deltalake::arrow::array::{
     Array as _, ArrayAccessor as _, AsArray as _, BooleanArray, Date32Array, DictionaryArray, Int32Array,
     Int64Array, RecordBatch, StringArray, StringBuilder, StringDictionaryBuilder, TimestampMicrosecondArray,
 };
-use deltalake::arrow::datatypes::{Date32Type, Int32Type, TimestampMicrosecondType};
+use deltalake::arrow::datatypes::{Date32Type, Int32Type, SchemaRef, TimestampMicrosecondType};
 use deltalake::kernel::Add;
 use deltalake::parquet::arrow::ArrowWriter;
 use deltalake::parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -319,54 +319,71 @@ pub(crate) fn first_started(batch: &Batch, report: &ReportBatch) -> Timestamp {
 
 /// Writes rows of one day, sorted by test, as one Parquet file.
 pub(crate) fn encode(batches: &[RecordBatch]) -> Result<DataFile, ParquetError> {
-    let first = &batches[0];
-    let mut properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level")))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_data_page_row_count_limit(PAGE_ROWS)
-        .set_data_page_size_limit(PAGE_BYTES)
-        // Pages end only between these.
-        .set_write_batch_size(PAGE_BYTES / 8)
-        // Bounds per page serve to find one test; those of other columns would
-        // only make every file's end longer.
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_column_statistics_enabled("test".into(), EnabledStatistics::Page)
-        .set_column_index_truncate_length(Some(BOUND_BYTES))
-        .set_statistics_truncate_length(None);
-    for name in ["evidence", "failure_message", "packages", "source", "url"] {
-        properties = properties.set_column_statistics_enabled(name.into(), EnabledStatistics::None);
-    }
-    // A dictionary of nearly distinct values is as long as the column, and must
-    // be read whole for a single row.
-    for name in ["duration_us", "evidence", "failure_message", "ordinal", "position"] {
-        properties = properties.set_column_dictionary_enabled(name.into(), false);
-    }
-    let options =
-        ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
-    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), first.schema(), options)?;
+    let mut file = FileWriter::new(batches[0].schema())?;
     for batch in batches {
-        writer.write(batch)?;
+        file.write(batch)?;
     }
-    let bytes = writer.into_inner()?;
-    let add = add_action(batches, bytes.len());
-    Ok(DataFile { bytes, add })
+    file.finish()
 }
 
-/// The log action for a file of these rows, with the statistics that let
-/// readers skip it.
-fn add_action(batches: &[RecordBatch], size: usize) -> Add {
-    let mut bounds = Bounds::default();
-    for batch in batches {
-        bounds.take_in(batch);
+/// A Parquet file in the making. It gets rows sorted by test.
+pub(crate) struct FileWriter {
+    writer: ArrowWriter<Vec<u8>>,
+    bounds: Bounds,
+}
+
+impl FileWriter {
+    pub(crate) fn new(schema: SchemaRef) -> Result<Self, ParquetError> {
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).expect("1 is a level")))
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+            .set_data_page_row_count_limit(PAGE_ROWS)
+            .set_data_page_size_limit(PAGE_BYTES)
+            // Pages end only between these.
+            .set_write_batch_size(PAGE_BYTES / 8)
+            // Bounds per page serve to find one test; those of other columns would
+            // only make every file's end longer.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_column_statistics_enabled("test".into(), EnabledStatistics::Page)
+            .set_column_index_truncate_length(Some(BOUND_BYTES))
+            .set_statistics_truncate_length(None);
+        for name in ["evidence", "failure_message", "packages", "source", "url"] {
+            properties = properties.set_column_statistics_enabled(name.into(), EnabledStatistics::None);
+        }
+        // A dictionary of nearly distinct values is as long as the column, and must
+        // be read whole for a single row.
+        for name in ["duration_us", "evidence", "failure_message", "ordinal", "position"] {
+            properties = properties.set_column_dictionary_enabled(name.into(), false);
+        }
+        let options =
+            ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options)?;
+        Ok(Self { writer, bounds: Bounds::default() })
     }
-    let day = bounds.day.map_or_else(String::new, |(low, _)| date(low).to_string());
-    Add {
-        path: format!("{day}-{}.parquet", uuid::Uuid::new_v4()),
-        size: i64::try_from(size).expect("a file in memory has a size"),
-        modification_time: chrono::Utc::now().timestamp_millis(),
-        data_change: true,
-        stats: Some(bounds.json()),
-        ..Add::default()
+
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
+        self.bounds.take_in(batch);
+        self.writer.write(batch)
+    }
+
+    /// How many rows it has got.
+    pub(crate) fn rows(&self) -> usize {
+        self.bounds.rows
+    }
+
+    /// The file, and its entry in the log with the statistics that let readers skip it.
+    pub(crate) fn finish(self) -> Result<DataFile, ParquetError> {
+        let bytes = self.writer.into_inner()?;
+        let day = self.bounds.day.map_or_else(String::new, |(low, _)| date(low).to_string());
+        let add = Add {
+            path: format!("{day}-{}.parquet", uuid::Uuid::new_v4()),
+            size: i64::try_from(bytes.len()).expect("a file in memory has a size"),
+            modification_time: chrono::Utc::now().timestamp_millis(),
+            data_change: true,
+            stats: Some(self.bounds.json()),
+            ..Add::default()
+        };
+        Ok(DataFile { bytes, add })
     }
 }
 

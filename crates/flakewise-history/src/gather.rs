@@ -12,12 +12,13 @@ use deltalake::arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch, S
 use deltalake::arrow::datatypes::DataType;
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{Cost, FailureGroup, Fingerprint, FlakeRate, Outcome, Phase, Timestamp};
+use futures::TryStreamExt as _;
 use hashbrown::HashMap;
 
 use crate::aliases::Aliases;
 use crate::contexts::{Context, Contexts, RunColumns, TextColumn};
 use crate::flaky::RevisionTally;
-use crate::report::{Columns, add_group, collect, list, sort_failures};
+use crate::report::{Columns, add_group, collect, list, sort_failures, stream_of};
 use crate::rollup::{DailySession, decode_passes};
 use crate::session::{FAILURES, register_rows};
 use crate::{History, HistoryError};
@@ -27,15 +28,26 @@ pub(crate) const LISTED: usize = 4096;
 /// The joins use this table.
 const WANTED: &str = "wanted_tests";
 
-/// First attempts that passed, by test and run, of these rows, and the time they took if wanted.
-pub(crate) fn passes(from: &str, conditions: &str, with_time: bool) -> String {
-    let time = if with_time { ", coalesce(sum(duration_us), 0) AS spent_us" } else { "" };
+/// First attempts that passed, of these rows.
+pub(crate) fn passing(from: &str) -> String {
     format!(
-        "SELECT test, variant, day, run, commit, dirty, branch, count(*) AS attempts{time}
-         FROM {from}
-         WHERE phase = 'first' AND outcome NOT IN {FAILURES} AND outcome <> 'skipped' {conditions}
-         GROUP BY test, variant, day, run, commit, dirty, branch"
+        "SELECT test, variant, day, run, commit, dirty, branch, duration_us FROM {from} WHERE {}",
+        passed()
     )
+}
+
+/// The same, counted by test and run.
+pub(crate) fn passes(from: &str, conditions: &str) -> String {
+    format!(
+        "SELECT test, variant, day, run, commit, dirty, branch, count(*) AS attempts
+         FROM {from} WHERE {} {conditions}
+         GROUP BY test, variant, day, run, commit, dirty, branch",
+        passed()
+    )
+}
+
+fn passed() -> String {
+    format!("phase = 'first' AND outcome NOT IN {FAILURES} AND outcome <> 'skipped'")
 }
 
 /// All attempts that failed or were not the first, by test and run, of these rows.
@@ -72,7 +84,7 @@ pub(crate) struct Gathered {
 #[derive(Default)]
 pub(crate) struct Record {
     /// Contexts, and how many first attempts passed in each.
-    passes: Vec<(u32, u64)>,
+    passes: Vec<(u32, u32)>,
     /// The same by day.
     passed_on: Vec<(NaiveDate, u64)>,
     others: Vec<Other>,
@@ -126,20 +138,34 @@ impl History {
         gathered.add_others(&batches)?;
         drop(batches);
 
-        let among = among(session, &names)?;
+        // Rows of this process cannot be joined elsewhere. Those of other tests are left out when
+        // they come.
+        let is_joined = self.engine.is_none() || names.len() <= LISTED;
+        let among = if is_joined { among(session, &names)? } else { String::new() };
         if daily.has_rolled {
             let numbers = gathered.numbers(session, &window).await?;
             let query = format!(
                 "SELECT test, day, passes FROM rolled_days WHERE outcome = 'passed' {window} {among}"
             );
-            gathered.add_rolled_passes(&collect(session, &query).await?, &numbers)?;
+            let mut stream = stream_of(session, &query).await?;
+            while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+                gathered.add_rolled_passes(&batch, &numbers)?;
+            }
         }
         if daily.has_tail {
-            let query = passes("tail", &format!("{window} {among}"), false);
-            gathered.add_passes(&collect(session, &query).await?)?;
+            let query = passes("tail", &format!("{window} {among}"));
+            let mut stream = stream_of(session, &query).await?;
+            while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+                gathered.add_passes(&batch)?;
+            }
         }
         Ok(gathered)
     }
+}
+
+/// How often one test passed in one run: there may be very many of these.
+fn few(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The tests that failed outside an outage.
@@ -224,21 +250,19 @@ impl Gathered {
         Ok(())
     }
 
-    fn add_passes(&mut self, batches: &[RecordBatch]) -> Result<(), HistoryError> {
-        for batch in batches {
-            let columns = Columns(batch);
-            let tests = TextColumn::new(&columns, "test")?;
-            let runs = RunColumns::new(&columns)?;
-            let days = columns.days("day")?;
-            let attempts = columns.counts("attempts")?;
-            for row in 0..batch.num_rows() {
-                let Some(test) = tests.at(row) else { continue };
-                let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
-                let context = self.contexts.find(&runs.at(row));
-                if !self.contexts.get(context).is_outage {
-                    record.passes.push((context, attempts[row]));
-                    record.passed_on.push((days[row].unwrap_or_default(), attempts[row]));
-                }
+    fn add_passes(&mut self, batch: &RecordBatch) -> Result<(), HistoryError> {
+        let columns = Columns(batch);
+        let tests = TextColumn::new(&columns, "test")?;
+        let runs = RunColumns::new(&columns)?;
+        let days = columns.days("day")?;
+        let attempts = columns.counts("attempts")?;
+        for row in 0..batch.num_rows() {
+            let Some(test) = tests.at(row) else { continue };
+            let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
+            let context = self.contexts.find(&runs.at(row));
+            if !self.contexts.get(context).is_outage {
+                record.passes.push((context, few(attempts[row])));
+                record.passed_on.push((days[row].unwrap_or_default(), attempts[row]));
             }
         }
         Ok(())
@@ -267,32 +291,30 @@ impl Gathered {
         Ok(numbers)
     }
 
-    fn add_rolled_passes(&mut self, batches: &[RecordBatch], numbers: &Numbers) -> Result<(), HistoryError> {
+    fn add_rolled_passes(&mut self, batch: &RecordBatch, numbers: &Numbers) -> Result<(), HistoryError> {
         let damaged = || HistoryError::query("the table `test_days` is damaged: delete its folder");
-        for batch in batches {
-            let columns = Columns(batch);
-            let tests = TextColumn::new(&columns, "test")?;
-            let days = columns.days("day")?;
-            let packed = columns.get("passes", &DataType::Binary)?;
-            let packed = packed.as_binary::<i32>();
-            for (row, day) in days.into_iter().enumerate() {
-                let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
-                let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
-                let runs = numbers.get(&day).map_or(&[][..], Vec::as_slice);
-                let mut sum = 0;
-                if packed.is_null(row) {
-                    return Err(damaged());
-                }
-                for pass in decode_passes(packed.value(row)) {
-                    let (number, count) = pass.ok_or_else(damaged)?;
-                    let context = runs.get(number).copied().flatten().ok_or_else(damaged)?;
-                    if !self.contexts.get(context).is_outage {
-                        record.passes.push((context, count));
-                        sum += count;
-                    }
-                }
-                record.passed_on.push((day, sum));
+        let columns = Columns(batch);
+        let tests = TextColumn::new(&columns, "test")?;
+        let days = columns.days("day")?;
+        let packed = columns.get("passes", &DataType::Binary)?;
+        let packed = packed.as_binary::<i32>();
+        for (row, day) in days.into_iter().enumerate() {
+            let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
+            let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
+            let runs = numbers.get(&day).map_or(&[][..], Vec::as_slice);
+            let mut sum = 0;
+            if packed.is_null(row) {
+                return Err(damaged());
             }
+            for pass in decode_passes(packed.value(row)) {
+                let (number, count) = pass.ok_or_else(damaged)?;
+                let context = runs.get(number).copied().flatten().ok_or_else(damaged)?;
+                if !self.contexts.get(context).is_outage {
+                    record.passes.push((context, few(count)));
+                    sum += count;
+                }
+            }
+            record.passed_on.push((day, sum));
         }
         Ok(())
     }
@@ -301,7 +323,7 @@ impl Gathered {
 impl Record {
     /// Its outcomes by revision.
     pub(crate) fn tallies(&self, contexts: &Contexts) -> Vec<RevisionTally> {
-        let mut passes: Vec<(u32, u32, u64)> = self
+        let mut passes: Vec<(u32, u32, u32)> = self
             .passes
             .iter()
             .map(|(context, count)| (contexts.get(*context).revision, *context, *count))
@@ -312,7 +334,7 @@ impl Record {
             let mut tally = tally(contexts.get(revision[0].1), false);
             for (_, context, count) in revision {
                 let started = contexts.get(*context).started;
-                tally.passed += count;
+                tally.passed += u64::from(*count);
                 tally.first = tally.first.min(started);
                 tally.last = tally.last.max(started);
             }

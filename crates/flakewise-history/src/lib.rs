@@ -1,7 +1,7 @@
 //! The history of test attempts: Delta Lake tables, queried with DataFusion.
 //!
 //! This is the only crate that names Delta or DataFusion, and none of their
-//! types leave it: callers hand in batches and get back findings, histories,
+//! types leave it but for [`engine`], by which a cluster runs its statements: callers hand in batches and get back findings, histories,
 //! summaries or plain rows. The interface blocks; the asynchronous engine is an
 //! inner matter.
 //!
@@ -18,6 +18,8 @@
 //!   moved. Nothing else is changed for it: ids are translated when they are read.
 //! - `<project>/test_days`: what each test did on each day, made from `attempts` by
 //!   `maintain`. It may be deleted at any time.
+//!
+//! Results that wait to be committed are files in `<project>/landing`.
 //!
 //! What the crate guarantees:
 //!
@@ -39,10 +41,12 @@ mod bucket;
 mod cached;
 mod columns;
 mod contexts;
+pub mod engine;
 mod error;
 mod files;
 mod flaky;
 mod gather;
+mod landing;
 mod maintain;
 mod orders;
 mod overview;
@@ -62,6 +66,7 @@ pub use append::Appended;
 pub use bucket::Guarantee;
 pub use error::HistoryError;
 pub use flaky::{MINIMUM_OUTAGE_TESTS, RevisionTally, judge};
+pub use landing::Landed;
 pub use maintain::{MaintainOptions, MaintainSummary};
 pub use rate_changes::rate_changes;
 pub use report::ReportOptions;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use deltalake::DeltaTable;
 use deltalake::arrow::array::{AsArray as _, RecordBatch};
-use deltalake::arrow::compute::{cast, concat_batches, filter_record_batch};
+use deltalake::arrow::compute::{cast, filter_record_batch};
 use deltalake::arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
 use deltalake::kernel::{Action, Add, Remove};
@@ -18,7 +18,8 @@ use futures::TryStreamExt as _;
 
 use crate::append::is_lost_race;
 use crate::columns::written_schema;
-use crate::files::{DataFile, date, encode};
+use crate::files::{DataFile, FileWriter, date};
+use crate::report::stream_of;
 use crate::session::{Reading, empty_session};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
@@ -219,37 +220,32 @@ impl History {
             TableKind::TestDays => unreachable!("roll-ups are made again, not merged"),
         };
         let schema = written_schema(kind.columns());
-        let mut stream = session
-            .sql(&format!("SELECT * FROM files ORDER BY {order}"))
-            .await
-            .map_err(HistoryError::query)?
-            .execute_stream()
-            .await
-            .map_err(HistoryError::query)?;
+        let mut stream = stream_of(&session, &format!("SELECT * FROM files ORDER BY {order}")).await?;
         let mut doubles = Doubles::default();
-        let mut pending: Vec<RecordBatch> = Vec::new();
+        let new_file = || FileWriter::new(Arc::clone(&schema)).map_err(|error| self.unwritable(error));
+        let mut file = new_file()?;
         let mut merged = Vec::new();
         while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
             let batch = doubles.drop_from(&batch).map_err(HistoryError::query)?;
-            pending.push(conform(&batch, &schema).map_err(HistoryError::query)?);
-            if pending.iter().map(RecordBatch::num_rows).sum::<usize>() >= FILE_ROWS {
-                merged.push(self.flush(table, &mut pending).await?);
+            let batch = conform(&batch, &schema).map_err(HistoryError::query)?;
+            file.write(&batch).map_err(|error| self.unwritable(error))?;
+            if file.rows() >= FILE_ROWS {
+                merged.push(self.put_file(table, std::mem::replace(&mut file, new_file()?)).await?);
             }
         }
-        if pending.iter().any(|batch| batch.num_rows() > 0) {
-            merged.push(self.flush(table, &mut pending).await?);
+        if file.rows() > 0 {
+            merged.push(self.put_file(table, file).await?);
         }
         Ok((merged, doubles.dropped))
     }
 
-    async fn flush(
+    /// Finishes a file and writes it.
+    pub(crate) async fn put_file(
         &self,
         table: &DeltaTable,
-        pending: &mut Vec<RecordBatch>,
+        file: FileWriter,
     ) -> Result<DataFile, HistoryError> {
-        let batch = concat_batches(&pending[0].schema(), pending.iter()).map_err(HistoryError::query)?;
-        pending.clear();
-        let file = encode(&[batch]).map_err(|error| self.unwritable(error))?;
+        let file = file.finish().map_err(|error| self.unwritable(error))?;
         self.put(table, &file).await?;
         Ok(file)
     }

@@ -21,6 +21,7 @@ use crate::flaky::judge;
 use crate::gather::{Gathered, Record};
 use crate::rate_changes::rate_changes;
 use crate::report::{Columns, collect, list, rate, reruns};
+use crate::session::Reading;
 use crate::table::TableKind;
 use crate::{History, HistoryError, ReportOptions};
 
@@ -40,7 +41,7 @@ impl History {
         self.block_on("overview", async {
             let daily = self.daily_session().await?;
             let session = &daily.session;
-            self.add_table(session, TableKind::Verdicts).await?;
+            self.add_table(session, TableKind::Verdicts, Reading::Most).await?;
             let totals = self.totals(session, options).await?;
             let mut overview = ProjectOverview {
                 project: self.project.clone(),

@@ -16,7 +16,7 @@ use flakewise_model::{Rename, RenameAction, RenameDecision, Renames, TestId};
 use crate::columns::{RENAMES, named, rows_of};
 use crate::files::{DataFile, day_number, encode, times};
 use crate::report::{Columns, collect, literal, texts};
-use crate::session::{Reading, empty_session, register};
+use crate::session::Reading;
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
@@ -94,8 +94,10 @@ impl History {
 
     async fn decisions(&self) -> Result<Vec<RenameDecision>, HistoryError> {
         let Some(table) = self.open(TableKind::Renames).await? else { return Ok(Vec::new()) };
-        let session = empty_session(Reading::Most);
-        register(&session, "renames", &table, RENAMES, None, None).await.map_err(HistoryError::query)?;
+        let session = self.empty_session(Reading::Most)?;
+        self.register(&session, "renames", &table, RENAMES, None, Reading::Most)
+            .await
+            .map_err(HistoryError::query)?;
         let mut decisions = Vec::new();
         for batch in collect(&session, "SELECT * FROM renames ORDER BY decided_at, former").await? {
             let columns = Columns(&batch);

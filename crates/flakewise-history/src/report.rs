@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 use deltalake::arrow::array::{AsArray as _, RecordBatch};
 use deltalake::arrow::compute::cast;
 use deltalake::arrow::datatypes::{DataType, Date32Type, Int64Type, TimestampMicrosecondType};
+use deltalake::datafusion::execution::SendableRecordBatchStream;
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{
     Conclusion, FailureGroup, FindingId, FindingKind, FlakeRate, FlakyTest, HistoryReport, SharedFailure,
@@ -105,6 +106,15 @@ impl History {
 /// All rows of a query.
 pub(crate) async fn collect(session: &SessionContext, query: &str) -> Result<Vec<RecordBatch>, HistoryError> {
     session.sql(query).await.map_err(HistoryError::query)?.collect().await.map_err(HistoryError::query)
+}
+
+/// The rows of a query, as they come.
+pub(crate) async fn stream_of(
+    session: &SessionContext,
+    query: &str,
+) -> Result<SendableRecordBatchStream, HistoryError> {
+    let frame = session.sql(query).await.map_err(HistoryError::query)?;
+    frame.execute_stream().await.map_err(HistoryError::query)
 }
 
 /// What is concluded of one test.

@@ -25,24 +25,23 @@ use deltalake::DeltaTable;
 use deltalake::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
-use deltalake::arrow::compute::concat_batches;
 use deltalake::datafusion::prelude::SessionContext;
 use deltalake::kernel::transaction::CommitProperties;
 use deltalake::kernel::{Action, Transaction};
 use deltalake::protocol::{DeltaOperation, SaveMode};
 use flakewise_model::{Outcome, Phase};
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hashbrown::HashMap;
 
 use crate::columns::{Column, TEST_DAYS, written_schema};
 use crate::contexts::{RunColumns, RunRow, TextColumn};
-use crate::files::{DataFile, date, encode};
-use crate::gather::{others, passes};
+use crate::files::{DataFile, FileWriter, date};
+use crate::gather::{others, passing};
 use crate::maintain::{
     LiveFile, MaintainOptions, MaintainSummary, Stats, bytes, conform, live_files, remove,
 };
-use crate::report::{Columns, collect, literal};
-use crate::session::{Reading, empty_session, null, register, register_empty, register_rows};
+use crate::report::{Columns, collect, literal, stream_of};
+use crate::session::{Reading, empty_session, null, register_empty, register_here, register_rows};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
@@ -81,20 +80,19 @@ impl History {
             .collect();
         let has_tail = !tail.is_empty();
         if has_tail {
-            register(&session, "tail", &attempts, columns, Some(tail), None).await
+            self.register(&session, "tail", &attempts, columns, Some(tail), Reading::Most).await
         } else {
             register_empty(&session, "tail", columns).await
         }
         .map_err(HistoryError::query)?;
-        // Lists of runs are long and most tests never failed: the filter decides what is decoded.
-        let few = empty_session(Reading::Few);
         for (name, of_days) in [("rolled_days", true), ("rolled_others", false)] {
             let paths: Vec<_> =
                 rolled.iter().filter(|one| one.of_days == of_days).map(|one| one.path.clone()).collect();
             if paths.is_empty() {
                 register_empty(&session, name, TEST_DAYS).await
             } else {
-                register(&session, name, &table, TEST_DAYS, Some(paths), Some(&few)).await
+                // Lists of runs are long and most tests never failed: the filter decides what is decoded.
+                self.register(&session, name, &table, TEST_DAYS, Some(paths), Reading::Few).await
             }
             .map_err(HistoryError::query)?;
         }
@@ -144,6 +142,12 @@ impl History {
         Ok(Some(summary))
     }
 
+    /// How many days are read at the same time. In this process one after the other, since each
+    /// needs memory and keeps all cores busy.
+    fn days_at_once(&self) -> usize {
+        if self.engine.is_some() { 4 } else { 1 }
+    }
+
     /// The files of one step: one of days and one of everything else, if there is any.
     async fn make_roll_up(
         &self,
@@ -153,12 +157,14 @@ impl History {
         step: &Step,
     ) -> Result<Vec<DataFile>, HistoryError> {
         let session = empty_session(Reading::Most);
-        // One day after the other: all at once would need memory for all.
+        let of_day = |day: &i32| -> Vec<String> {
+            files.iter().filter(|file| file.day == Some(*day)).map(|file| file.path.clone()).collect()
+        };
         let mut fresh: [Vec<RecordBatch>; 2] = [Vec::new(), Vec::new()];
-        for day in &step.fresh {
-            let files: Vec<String> =
-                files.iter().filter(|file| file.day == Some(*day)).map(|file| file.path.clone()).collect();
-            for (all, rows) in fresh.iter_mut().zip(roll_day(attempts, files).await?) {
+        let days = step.fresh.iter().map(|day| self.roll_day(attempts, of_day(day)));
+        let mut days = stream::iter(days).buffered(self.days_at_once());
+        while let Some(rolled) = days.try_next().await? {
+            for (all, rows) in fresh.iter_mut().zip(rolled) {
                 all.extend(rows);
             }
         }
@@ -177,7 +183,7 @@ impl History {
             let of_kind = step.parts.iter().filter(|part| part.of_days == of_days);
             let paths: Vec<_> = of_kind.map(|part| part.path.clone()).collect();
             if !paths.is_empty() {
-                register(&session, name, table, TEST_DAYS, Some(paths), None)
+                register_here(&session, name, table, TEST_DAYS, Some(paths), Reading::Most)
                     .await
                     .map_err(HistoryError::query)?;
                 sources.push(format!("SELECT {names} FROM {name}"));
@@ -185,23 +191,22 @@ impl History {
         }
         let mut made = Vec::new();
         for sources in sources.iter().filter(|sources| !sources.is_empty()) {
-            if let Some(rows) = self.sorted_rows(&session, sources, &step.source).await? {
-                let file = encode(&[rows]).map_err(|error| self.unwritable(error))?;
-                self.put(table, &file).await?;
-                made.push(file);
+            let file = self.write_sorted(&session, sources, &step.source).await?;
+            if file.rows() > 0 {
+                made.push(self.put_file(table, file).await?);
             }
         }
         self.sync_data(TableKind::TestDays, &made)?;
         Ok(made)
     }
 
-    /// All rows of these queries, sorted by test.
-    async fn sorted_rows(
+    /// A file with all rows of these queries, sorted by test.
+    async fn write_sorted(
         &self,
         session: &SessionContext,
         sources: &[String],
         source: &str,
-    ) -> Result<Option<RecordBatch>, HistoryError> {
+    ) -> Result<FileWriter, HistoryError> {
         let names = TEST_DAYS.iter().map(|column| match column.name {
             "project" => format!("{} AS project", literal(&self.project)),
             "rolled_from" => format!("{} AS rolled_from", literal(source)),
@@ -213,16 +218,14 @@ impl History {
             names.join(", "),
             sources.join(" UNION ALL ")
         );
-        let frame = session.sql(&query).await.map_err(HistoryError::query)?;
-        let mut stream = frame.execute_stream().await.map_err(HistoryError::query)?;
+        let mut stream = stream_of(session, &query).await?;
         let schema = written_schema(TEST_DAYS);
-        let mut batches = Vec::new();
+        let mut file = FileWriter::new(Arc::clone(&schema)).map_err(|error| self.unwritable(error))?;
         while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
-            batches.push(conform(&batch, &schema).map_err(HistoryError::query)?);
+            let batch = conform(&batch, &schema).map_err(HistoryError::query)?;
+            file.write(&batch).map_err(|error| self.unwritable(error))?;
         }
-        let Some(first) = batches.first() else { return Ok(None) };
-        let rows = concat_batches(&first.schema(), &batches).map_err(HistoryError::query)?;
-        Ok(Some(rows).filter(|rows| rows.num_rows() > 0))
+        Ok(file)
     }
 
     /// Whether the commit was made; if not, another one came first.
@@ -242,50 +245,75 @@ impl History {
     }
 }
 
-/// The rows of one day: those of days, and all others.
-async fn roll_day(attempts: &DeltaTable, files: Vec<String>) -> Result<[Vec<RecordBatch>; 2], HistoryError> {
-    let session = empty_session(Reading::Most);
-    register(&session, "tail", attempts, TableKind::Attempts.columns(), Some(files), None)
-        .await
-        .map_err(HistoryError::query)?;
-    let (passed, runs) = pack(&collect(&session, &passes("tail", "", true)).await?)?;
-    register_rows(&session, "passed", vec![passed])?;
-    register_rows(&session, "numbered", vec![runs])?;
-    let of_test = ["day", "test", "variant", "phase", "outcome", "attempts", "runs", "spent_us", "passes"];
-    let of_run = ["day", "variant", "run", "number", "commit", "dirty", "branch"];
-    let of_attempts = [
-        "day",
-        "test",
-        "variant",
-        "run",
-        "commit",
-        "dirty",
-        "branch",
-        "phase",
-        "outcome",
-        "fingerprint",
-        "failure_kind",
-        "failure_message",
-        "attempts",
-        "spent_us",
-        "first_at",
-        "last_at",
-    ];
-    let others = format!("({}) AS others", others("tail", ""));
-    let mut made = [Vec::new(), Vec::new()];
-    let schema = written_schema(TEST_DAYS);
-    for (kind, query) in [
-        (0, rows("day", &of_test, "passed")),
-        (0, rows("day", &of_test[..8], SKIPPED)),
-        (1, rows("run", &of_run, "numbered")),
-        (1, rows("attempts", &of_attempts, &others)),
-    ] {
-        for batch in collect(&session, &query).await? {
-            made[kind].push(conform(&batch, &schema).map_err(HistoryError::query)?);
+impl History {
+    /// The rows of one day: those of days, and all others.
+    async fn roll_day(
+        &self,
+        attempts: &DeltaTable,
+        files: Vec<String>,
+    ) -> Result<[Vec<RecordBatch>; 2], HistoryError> {
+        let session = self.empty_session(Reading::Most)?;
+        // Few attempts are no first ones that passed: the filter decides what is decoded.
+        for (name, reading) in [("passing", Reading::Most), ("tail", Reading::Few)] {
+            self.register(
+                &session,
+                name,
+                attempts,
+                TableKind::Attempts.columns(),
+                Some(files.clone()),
+                reading,
+            )
+            .await
+            .map_err(HistoryError::query)?;
         }
+        let mut packer = Packer::default();
+        let mut stream = stream_of(&session, &passing("passing")).await?;
+        while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+            packer.add(&batch)?;
+        }
+        let (passed, runs) = packer.finish()?;
+        let here = empty_session(Reading::Most);
+        register_rows(&here, "passed", vec![passed])?;
+        register_rows(&here, "numbered", vec![runs])?;
+        let others = format!("({}) AS others", others("tail", ""));
+        let mut made = [Vec::new(), Vec::new()];
+        let schema = written_schema(TEST_DAYS);
+        for (kind, session, query) in [
+            (0, &here, rows("day", &OF_TEST, "passed")),
+            (0, &session, rows("day", &OF_TEST[..8], SKIPPED)),
+            (1, &here, rows("run", &OF_RUN, "numbered")),
+            (1, &session, rows("attempts", &OF_ATTEMPTS, &others)),
+        ] {
+            for batch in collect(session, &query).await? {
+                made[kind].push(conform(&batch, &schema).map_err(HistoryError::query)?);
+            }
+        }
+        Ok(made)
     }
-    Ok(made)
 }
+
+/// Columns of the three kinds of rows.
+const OF_TEST: [&str; 9] =
+    ["day", "test", "variant", "phase", "outcome", "attempts", "runs", "spent_us", "passes"];
+const OF_RUN: [&str; 7] = ["day", "variant", "run", "number", "commit", "dirty", "branch"];
+const OF_ATTEMPTS: [&str; 16] = [
+    "day",
+    "test",
+    "variant",
+    "run",
+    "commit",
+    "dirty",
+    "branch",
+    "phase",
+    "outcome",
+    "fingerprint",
+    "failure_kind",
+    "failure_message",
+    "attempts",
+    "spent_us",
+    "first_at",
+    "last_at",
+];
 
 /// First attempts that were skipped.
 const SKIPPED: &str = "(SELECT test, variant, day, phase, outcome, count(*) AS attempts,
@@ -303,100 +331,149 @@ fn rows(record: &str, given: &[&str], from: &str) -> String {
     format!("SELECT {} FROM {from}", TEST_DAYS.iter().map(column).collect::<Vec<_>>().join(", "))
 }
 
-/// Numbers the runs of each day, and makes one row of the passes of each test and day. Returns
-/// these rows and the runs.
-fn pack(batches: &[RecordBatch]) -> Result<(RecordBatch, RecordBatch), HistoryError> {
-    #[derive(Default)]
-    struct Passes {
-        runs: Vec<(u32, u64)>,
-        spent: u64,
-    }
-    let mut labels = Labels::default();
-    let mut counts: HashMap<i32, u32> = HashMap::new();
-    let mut runs: HashMap<Run, u32> = HashMap::new();
-    let mut days: HashMap<(i32, u32, u32), Passes> = HashMap::new();
-    for batch in batches {
-        let columns = Columns(batch);
-        let tests = TextColumn::new(&columns, "test")?;
-        let contexts = RunColumns::new(&columns)?;
-        let (attempts, spent) = (columns.counts("attempts")?, columns.counts("spent_us")?);
-        for (row, day) in columns.days("day")?.into_iter().enumerate() {
-            let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
-            let day = day.to_epoch_days();
-            let run = labels.run(day, &contexts.at(row));
-            let variant = run.variant;
-            let number = *runs.entry(run).or_insert_with(|| {
-                let count = counts.entry(day).or_default();
-                *count += 1;
-                *count - 1
-            });
-            let passes = days.entry((day, labels.one(test), variant)).or_default();
-            passes.runs.push((number, attempts[row]));
-            passes.spent += spent[row];
-        }
-    }
-    let long = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let mut rows: Vec<_> = days.into_iter().collect();
-    for (_, passes) in &mut rows {
-        passes.runs.sort_unstable();
-    }
-    let sum = |passes: &Passes| passes.runs.iter().map(|(_, count)| count).sum::<u64>();
-    let texts = |values: &mut dyn Iterator<Item = Option<u32>>| -> ArrayRef {
-        Arc::new(values.map(|label| label.map(|label| labels.text(label))).collect::<StringArray>())
-    };
-    let passed: Vec<(&str, ArrayRef)> = vec![
-        ("day", Arc::new(rows.iter().map(|((day, ..), _)| Some(*day)).collect::<Date32Array>())),
-        ("test", texts(&mut rows.iter().map(|((_, test, _), _)| Some(*test)))),
-        ("variant", texts(&mut rows.iter().map(|((.., variant), _)| Some(*variant)))),
-        ("phase", Arc::new(StringArray::from(vec![Phase::First.name(); rows.len()]))),
-        ("outcome", Arc::new(StringArray::from(vec![Outcome::Passed.name(); rows.len()]))),
-        (
-            "attempts",
-            Arc::new(rows.iter().map(|(_, passes)| Some(long(sum(passes)))).collect::<Int64Array>()),
-        ),
-        (
-            "runs",
-            Arc::new(
-                rows.iter().map(|(_, passes)| i64::try_from(passes.runs.len()).ok()).collect::<Int64Array>(),
-            ),
-        ),
-        (
-            "spent_us",
-            Arc::new(rows.iter().map(|(_, passes)| Some(long(passes.spent))).collect::<Int64Array>()),
-        ),
-        (
-            "passes",
-            Arc::new(
-                rows.iter().map(|(_, passes)| Some(encode_passes(&passes.runs))).collect::<BinaryArray>(),
-            ),
-        ),
-    ];
-    let runs: Vec<_> = runs.into_iter().collect();
-    let numbered: Vec<(&str, ArrayRef)> = vec![
-        ("day", Arc::new(runs.iter().map(|(run, _)| Some(run.day)).collect::<Date32Array>())),
-        ("run", texts(&mut runs.iter().map(|(run, _)| Some(run.name)))),
-        (
-            "number",
-            Arc::new(runs.iter().map(|(_, number)| i32::try_from(*number).ok()).collect::<Int32Array>()),
-        ),
-        ("variant", texts(&mut runs.iter().map(|(run, _)| Some(run.variant)))),
-        ("commit", texts(&mut runs.iter().map(|(run, _)| run.commit))),
-        ("dirty", Arc::new(runs.iter().map(|(run, _)| Some(run.dirty)).collect::<BooleanArray>())),
-        ("branch", texts(&mut runs.iter().map(|(run, _)| run.branch))),
-    ];
-    let batch = |columns| RecordBatch::try_from_iter(columns).map_err(HistoryError::query);
-    Ok((batch(passed)?, batch(numbered)?))
+/// Numbers the runs of each day, and makes one row of the passes of each test and day.
+#[derive(Default)]
+struct Packer {
+    labels: Labels,
+    /// How many runs each day has.
+    counts: HashMap<i32, u32>,
+    /// Runs by their names.
+    runs: HashMap<Arc<str>, Vec<Run>>,
+    /// By day, test and variant.
+    passes: HashMap<(i32, u32, u32), Passes>,
 }
 
-/// A run on a day, by the numbers of its texts.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Default)]
+struct Passes {
+    /// One number of a run for each pass.
+    runs: Vec<u32>,
+    spent: u64,
+}
+
+/// A run on a day, with the numbers of its texts.
 struct Run {
     day: i32,
-    name: u32,
     variant: u32,
     commit: Option<u32>,
     dirty: bool,
     branch: Option<u32>,
+    /// Its own, on that day.
+    number: u32,
+}
+
+impl Packer {
+    /// Takes in rows of [`passing`].
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), HistoryError> {
+        let columns = Columns(batch);
+        let tests = TextColumn::new(&columns, "test")?;
+        let contexts = RunColumns::new(&columns)?;
+        let spent = columns.counts("duration_us")?;
+        // Rows are sorted by test in all files but the smallest.
+        let mut last: Option<(&str, u32)> = None;
+        for (row, day) in columns.days("day")?.into_iter().enumerate() {
+            let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
+            let day = day.to_epoch_days();
+            let label = match last {
+                Some((same, label)) if same == test => label,
+                _ => self.labels.one(test),
+            };
+            last = Some((test, label));
+            let (number, variant) = self.run(day, &contexts.at(row));
+            let passes = self.passes.entry((day, label, variant)).or_default();
+            passes.runs.push(number);
+            passes.spent += spent[row];
+        }
+        Ok(())
+    }
+
+    /// The number of a run on this day, and that of its variant.
+    fn run(&mut self, day: i32, row: &RunRow<'_>) -> (u32, u32) {
+        let labels = &self.labels;
+        let is_same = |run: &&Run| {
+            run.day == day
+                && run.dirty == row.dirty
+                && labels.text(run.variant) == row.variant
+                && run.commit.map(|commit| labels.text(commit)) == row.commit
+                && run.branch.map(|branch| labels.text(branch)) == row.branch
+        };
+        if let Some(run) = self.runs.get(row.run).and_then(|runs| runs.iter().find(is_same)) {
+            return (run.number, run.variant);
+        }
+        let count = self.counts.entry(day).or_default();
+        let run = Run {
+            day,
+            variant: self.labels.one(row.variant),
+            commit: row.commit.map(|commit| self.labels.one(commit)),
+            dirty: row.dirty,
+            branch: row.branch.map(|branch| self.labels.one(branch)),
+            number: *count,
+        };
+        *count += 1;
+        let known = (run.number, run.variant);
+        self.runs.entry_ref(row.run).or_default().push(run);
+        known
+    }
+
+    /// The rows of passes, and the runs.
+    fn finish(self) -> Result<(RecordBatch, RecordBatch), HistoryError> {
+        let Self { labels, runs, passes, .. } = self;
+        let long = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let length = |list: &[_]| i64::try_from(list.len()).unwrap_or(i64::MAX);
+        let mut rows: Vec<_> = passes.into_iter().collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        let rows: Vec<_> = rows
+            .into_iter()
+            .map(|(key, mut passes)| {
+                passes.runs.sort_unstable();
+                let runs = passes.runs.chunk_by(|left, right| left == right);
+                let runs: Vec<(u32, u64)> = runs.map(|run| (run[0], run.len() as u64)).collect();
+                (key, length(&passes.runs), runs, passes.spent)
+            })
+            .collect();
+        let texts = |values: &mut dyn Iterator<Item = Option<u32>>| -> ArrayRef {
+            Arc::new(values.map(|label| label.map(|label| labels.text(label))).collect::<StringArray>())
+        };
+        let passed: Vec<(&str, ArrayRef)> = vec![
+            ("day", Arc::new(rows.iter().map(|((day, ..), ..)| Some(*day)).collect::<Date32Array>())),
+            ("test", texts(&mut rows.iter().map(|((_, test, _), ..)| Some(*test)))),
+            ("variant", texts(&mut rows.iter().map(|((.., variant), ..)| Some(*variant)))),
+            ("phase", Arc::new(StringArray::from(vec![Phase::First.name(); rows.len()]))),
+            ("outcome", Arc::new(StringArray::from(vec![Outcome::Passed.name(); rows.len()]))),
+            (
+                "attempts",
+                Arc::new(rows.iter().map(|(_, attempts, ..)| Some(*attempts)).collect::<Int64Array>()),
+            ),
+            (
+                "runs",
+                Arc::new(
+                    rows.iter().map(|(_, _, runs, _)| i64::try_from(runs.len()).ok()).collect::<Int64Array>(),
+                ),
+            ),
+            ("spent_us", Arc::new(rows.iter().map(|(.., spent)| Some(long(*spent))).collect::<Int64Array>())),
+            (
+                "passes",
+                Arc::new(
+                    rows.iter().map(|(_, _, runs, _)| Some(encode_passes(runs))).collect::<BinaryArray>(),
+                ),
+            ),
+        ];
+        let runs: Vec<(&str, &Run)> =
+            runs.iter().flat_map(|(name, runs)| runs.iter().map(|run| (name.as_ref(), run))).collect();
+        let numbered: Vec<(&str, ArrayRef)> = vec![
+            ("day", Arc::new(runs.iter().map(|(_, run)| Some(run.day)).collect::<Date32Array>())),
+            ("run", Arc::new(runs.iter().map(|(name, _)| Some(*name)).collect::<StringArray>())),
+            (
+                "number",
+                Arc::new(runs.iter().map(|(_, run)| i32::try_from(run.number).ok()).collect::<Int32Array>()),
+            ),
+            ("variant", texts(&mut runs.iter().map(|(_, run)| Some(run.variant)))),
+            ("commit", texts(&mut runs.iter().map(|(_, run)| run.commit))),
+            ("dirty", Arc::new(runs.iter().map(|(_, run)| Some(run.dirty)).collect::<BooleanArray>())),
+            ("branch", texts(&mut runs.iter().map(|(_, run)| run.branch))),
+        ];
+        let batch = |columns| RecordBatch::try_from_iter(columns).map_err(HistoryError::query);
+        Ok((batch(passed)?, batch(numbered)?))
+    }
 }
 
 /// Texts by numbers.
@@ -420,17 +497,6 @@ impl Labels {
 
     fn text(&self, number: u32) -> &str {
         &self.texts[number as usize]
-    }
-
-    fn run(&mut self, day: i32, row: &RunRow<'_>) -> Run {
-        Run {
-            day,
-            name: self.one(row.run),
-            variant: self.one(row.variant),
-            commit: row.commit.map(|commit| self.one(commit)),
-            dirty: row.dirty,
-            branch: row.branch.map(|branch| self.one(branch)),
-        }
     }
 }
 

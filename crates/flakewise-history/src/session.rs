@@ -5,7 +5,13 @@ use std::sync::Arc;
 
 use deltalake::DeltaTable;
 use deltalake::arrow::array::RecordBatch;
+use deltalake::datafusion::catalog::TableProvider;
+use deltalake::datafusion::config::TableParquetOptions;
 use deltalake::datafusion::datasource::MemTable;
+use deltalake::datafusion::datasource::file_format::parquet::ParquetFormat;
+use deltalake::datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
 use deltalake::datafusion::error::DataFusionError;
 use deltalake::datafusion::execution::memory_pool::FairSpillPool;
 use deltalake::datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -40,13 +46,19 @@ pub(crate) enum Reading {
     Most,
 }
 
-/// A session with nothing in it.
-pub(crate) fn empty_session(reading: Reading) -> SessionContext {
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut config = SessionConfig::new().with_target_partitions(cores).with_information_schema(true);
+/// Settings of all our sessions.
+fn config(reading: Reading) -> SessionConfig {
+    let mut config = SessionConfig::new().with_information_schema(true);
     let parquet = &mut config.options_mut().execution.parquet;
     parquet.pushdown_filters = reading == Reading::Few;
     parquet.metadata_size_hint = Some(FOOTER_GUESS);
+    config
+}
+
+/// A session of this process with nothing in it.
+pub(crate) fn empty_session(reading: Reading) -> SessionContext {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let config = config(reading).with_target_partitions(cores);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(MEMORY)))
         .build_arc()
@@ -55,11 +67,39 @@ pub(crate) fn empty_session(reading: Reading) -> SessionContext {
 }
 
 impl History {
+    /// A session with nothing in it, where this history's statements run.
+    pub(crate) fn empty_session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
+        match &self.engine {
+            None => Ok(empty_session(reading)),
+            Some(engine) => engine.session(config(reading)).map_err(HistoryError::query),
+        }
+    }
+
+    /// Makes a table visible under a name in such a session, with every column of today: those an
+    /// old table lacks are null. If files are given, it has no others.
+    pub(crate) async fn register(
+        &self,
+        session: &SessionContext,
+        name: &str,
+        table: &DeltaTable,
+        columns: &[Column],
+        files: Option<Vec<String>>,
+        reading: Reading,
+    ) -> Result<(), DataFusionError> {
+        if self.engine.is_none() {
+            return register_here(session, name, table, columns, files, reading).await;
+        }
+        match remote_provider(table, files, reading)? {
+            Some(provider) => register_provider(session, name, table, columns, provider).await,
+            None => register_empty(session, name, columns).await,
+        }
+    }
+
     /// A session with everything the docs promise.
     pub(crate) async fn full_session(&self, reading: Reading) -> Result<SessionContext, HistoryError> {
         let session = self.session(reading).await?;
         for kind in [TableKind::Verdicts, TableKind::Renames, TableKind::TestDays] {
-            self.add_table(&session, kind).await?;
+            self.add_table(&session, kind, reading).await?;
         }
         Ok(session)
     }
@@ -69,9 +109,10 @@ impl History {
         &self,
         session: &SessionContext,
         kind: TableKind,
+        reading: Reading,
     ) -> Result<(), HistoryError> {
         match self.open(kind).await? {
-            Some(table) => register(session, kind.name(), &table, kind.columns(), None, None).await,
+            Some(table) => self.register(session, kind.name(), &table, kind.columns(), None, reading).await,
             None => register_empty(session, kind.name(), kind.columns()).await,
         }
         .map_err(HistoryError::query)
@@ -92,11 +133,13 @@ impl History {
             || HistoryError::NoHistory { store: self.store.to_string(), project: self.project.clone() };
         let attempts = self.open(TableKind::Attempts).await?.ok_or_else(missing)?;
         let runs = self.open(TableKind::Runs).await?.ok_or_else(missing)?;
-        let session = empty_session(reading);
+        let session = self.empty_session(reading)?;
         for (name, table, kind) in
             [("attempts", &attempts, TableKind::Attempts), ("reports", &runs, TableKind::Runs)]
         {
-            register(&session, name, table, kind.columns(), None, None).await.map_err(HistoryError::query)?;
+            self.register(&session, name, table, kind.columns(), None, reading)
+                .await
+                .map_err(HistoryError::query)?;
         }
         for view in views() {
             session.sql(&view).await.map_err(HistoryError::query)?;
@@ -105,25 +148,62 @@ impl History {
     }
 }
 
-/// Makes a table visible under a name, with every column of today: those an
-/// old table lacks are null. If files are given, it has no others. It is read as its session says, or
-/// another one.
-pub(crate) async fn register(
+/// Makes a table visible in a session of this process.
+pub(crate) async fn register_here(
     session: &SessionContext,
     name: &str,
     table: &DeltaTable,
     columns: &[Column],
     files: Option<Vec<String>>,
-    read_as: Option<&SessionContext>,
+    reading: Reading,
 ) -> Result<(), DataFusionError> {
-    let external = |error: deltalake::DeltaTableError| DataFusionError::External(Box::new(error));
     table.update_datafusion_session(&session.state()).map_err(external)?;
-    let schema = table.snapshot().map_err(external)?.schema();
-    let mut provider = table.table_provider().with_session(Arc::new(read_as.unwrap_or(session).state()));
+    let own = session.state();
+    let is_own = own.config_options().execution.parquet.pushdown_filters == (reading == Reading::Few);
+    let reader = if is_own { own } else { empty_session(reading).state() };
+    let mut provider = table.table_provider().with_session(Arc::new(reader));
     if let Some(files) = files {
         provider = provider.with_file_paths(files);
     }
-    let provider = provider.await?;
+    register_provider(session, name, table, columns, provider.await?).await
+}
+
+/// What reads a table elsewhere: its files, since what reads a Delta table cannot be sent. None if
+/// it has no files.
+fn remote_provider(
+    table: &DeltaTable,
+    files: Option<Vec<String>>,
+    reading: Reading,
+) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+    let snapshot = table.snapshot().map_err(external)?;
+    let files = files
+        .unwrap_or_else(|| snapshot.log_data().into_iter().map(|file| file.path().into_owned()).collect());
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let urls = files.iter().map(|file| {
+        let url = table.table_url().join(file).map_err(|error| DataFusionError::External(error.into()))?;
+        ListingTableUrl::try_new(url, None)
+    });
+    let mut parquet = TableParquetOptions::new();
+    parquet.global.pushdown_filters = reading == Reading::Few;
+    parquet.global.metadata_size_hint = Some(FOOTER_GUESS);
+    let format = ParquetFormat::default().with_options(parquet);
+    let options = ListingOptions::new(Arc::new(format));
+    let config = ListingTableConfig::new_with_multi_paths(urls.collect::<Result<_, _>>()?)
+        .with_listing_options(options)
+        .with_schema(snapshot.snapshot().arrow_schema());
+    Ok(Some(Arc::new(ListingTable::try_new(config)?)))
+}
+
+async fn register_provider(
+    session: &SessionContext,
+    name: &str,
+    table: &DeltaTable,
+    columns: &[Column],
+    provider: Arc<dyn TableProvider>,
+) -> Result<(), DataFusionError> {
+    let schema = table.snapshot().map_err(external)?.schema();
     if columns.iter().all(|column| schema.field(column.name).is_some()) {
         session.register_table(name, provider)?;
         return Ok(());
@@ -139,6 +219,10 @@ pub(crate) async fn register(
         .collect();
     session.sql(&format!("CREATE VIEW {name} AS SELECT {} FROM {stored}", list.join(", "))).await?;
     Ok(())
+}
+
+fn external(error: deltalake::DeltaTableError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }
 
 /// Makes rows visible as a table.

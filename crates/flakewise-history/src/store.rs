@@ -5,14 +5,15 @@ use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use flakewise_model::{Rename, without_credentials};
 use futures::future::{Either, select};
 use tokio::sync::watch;
 use url::Url;
 
+use crate::engine::Engine;
 use crate::{HistoryError, bucket};
 
 /// Where histories live: a folder, or a bucket.
@@ -124,6 +125,8 @@ fn folder_name(project: &str) -> String {
 pub struct History {
     pub(crate) store: StoreUrl,
     pub(crate) project: String,
+    /// What runs statements, if not this process.
+    pub(crate) engine: Option<Arc<dyn Engine>>,
     /// Former ids that somebody vouches for, by present ones.
     pub(crate) assumed: Mutex<HashMap<String, String>>,
     /// Renames of a change that is not merged yet.
@@ -165,12 +168,20 @@ impl History {
         Self {
             store,
             project: project.to_owned(),
+            engine: None,
             assumed: Mutex::default(),
             assumed_renames: Mutex::default(),
             interrupt: Interrupt(watch::Sender::new(false)),
             is_cut_off: AtomicBool::new(false),
             runtime: Some(runtime),
         }
+    }
+
+    /// Lets an engine elsewhere run the statements that read many attempts.
+    #[must_use]
+    pub fn on(mut self, engine: Arc<dyn Engine>) -> Self {
+        self.engine = Some(engine);
+        self
     }
 
     /// What stops it.

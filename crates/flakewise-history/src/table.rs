@@ -198,6 +198,10 @@ impl History {
         }
     }
 
+    pub(crate) fn unreachable(&self, source: Box<dyn std::error::Error + Send + Sync>) -> HistoryError {
+        HistoryError::Unreachable { store: self.store.to_string(), source }
+    }
+
     pub(crate) fn unwritable(&self, error: impl std::error::Error + Send + Sync + 'static) -> HistoryError {
         HistoryError::Unwritable { store: self.store.to_string(), source: Box::new(error) }
     }
@@ -297,6 +301,6 @@ impl History {
 }
 
 /// Syncs a file or a folder.
-fn sync(path: &Path) -> std::io::Result<()> {
+pub(crate) fn sync(path: &Path) -> std::io::Result<()> {
     std::fs::File::open(path)?.sync_all()
 }

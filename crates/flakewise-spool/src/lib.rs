@@ -12,7 +12,7 @@ mod journal;
 mod wire;
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, BufWriter};
+use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -25,6 +25,31 @@ pub use journal::Journal;
 const EXTENSION: &str = "batch.jsonl";
 /// And files that were set aside.
 const BAD: &str = ".bad";
+
+/// The name of a batch's file, made of the ids of its reports.
+pub fn file_name(project: &str, batch: &Batch) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(project.as_bytes());
+    for report in &batch.reports {
+        hasher.update(b"\0");
+        hasher.update(report.id.as_str().as_bytes());
+    }
+    format!("{}.{EXTENSION}", &hasher.finalize().to_hex()[..16])
+}
+
+/// Writes a batch as a spool does.
+pub fn write_batch(out: &mut impl Write, project: &str, batch: &Batch) -> std::io::Result<()> {
+    wire::write(out, project, batch)
+}
+
+/// Reads such a batch. `path` is for messages.
+pub fn read_batch(input: impl BufRead, path: &Path) -> Result<Spooled, SpoolError> {
+    wire::read(input.lines()).map_err(|trouble| match trouble {
+        Trouble::Io(source) => SpoolError::Io { path: path.to_owned(), source },
+        Trouble::Newer(found) => SpoolError::Newer { path: path.to_owned(), found, known: wire::FORMAT },
+        Trouble::Damaged(reason) => SpoolError::NotABatch { path: path.to_owned(), reason },
+    })
+}
 
 /// A folder of batches that wait.
 #[derive(Clone, Debug)]
@@ -114,18 +139,12 @@ impl Spool {
 
     /// Keeps a batch. When this returns, it is on disk.
     pub fn put(&self, project: &str, batch: &Batch) -> Result<PathBuf, SpoolError> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(project.as_bytes());
-        for report in &batch.reports {
-            hasher.update(b"\0");
-            hasher.update(report.id.as_str().as_bytes());
-        }
-        let path = self.folder.join(format!("{}.{EXTENSION}", &hasher.finalize().to_hex()[..16]));
+        let path = self.folder.join(file_name(project, batch));
         let write = || {
             std::fs::create_dir_all(&self.folder)?;
             let temporary = tempfile::NamedTempFile::new_in(&self.folder)?;
             let mut out = BufWriter::new(temporary);
-            wire::write(&mut out, project, batch)?;
+            write_batch(&mut out, project, batch)?;
             let temporary = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
             temporary.as_file().sync_all()?;
             temporary.persist(&path).map_err(|error| error.error)?;
@@ -162,11 +181,7 @@ impl Spool {
     pub fn read(&self, path: &Path) -> Result<Spooled, SpoolError> {
         let failed = |source| SpoolError::Io { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
-        wire::read(BufReader::new(file).lines()).map_err(|trouble| match trouble {
-            Trouble::Io(source) => failed(source),
-            Trouble::Newer(found) => SpoolError::Newer { path: path.to_owned(), found, known: wire::FORMAT },
-            Trouble::Damaged(reason) => SpoolError::NotABatch { path: path.to_owned(), reason },
-        })
+        read_batch(BufReader::new(file), path)
     }
 
     /// What the spool holds, files that were set aside included.

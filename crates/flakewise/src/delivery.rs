@@ -6,7 +6,7 @@ use flakewise_model::Batch;
 use flakewise_report::{count, number};
 use flakewise_spool::{Bounds, Spool};
 
-use crate::args::{RecordArguments, SpoolArguments, StoreArguments};
+use crate::args::{LandingArguments, RecordArguments, SpoolArguments, StoreArguments};
 use crate::context::project;
 use crate::error::ExpectedError;
 use crate::own_folder::keep_out_of_git;
@@ -21,6 +21,8 @@ pub(crate) struct Delivery {
     pub(crate) reports_added: usize,
     pub(crate) reports_known: usize,
     pub(crate) reports_spooled: usize,
+    /// Left in the store for another process to commit.
+    pub(crate) reports_landed: usize,
     pub(crate) reports_from_spool: usize,
     /// Why the store could not be used.
     pub(crate) store_trouble: Option<String>,
@@ -35,19 +37,28 @@ pub(crate) struct Sender {
     pub(crate) store: String,
     pub(crate) project: String,
     pub(crate) spool: Spool,
+    #[cfg_attr(not(feature = "history"), expect(dead_code, reason = "nothing but the spool is used"))]
+    land: bool,
 }
 
 impl Sender {
     /// The sender of a run; none if it is not to be recorded.
     pub(crate) fn recording(arguments: &RecordArguments) -> Result<Option<Self>, ExpectedError> {
-        if arguments.no_store { Ok(None) } else { Self::new(&arguments.store, &arguments.spool).map(Some) }
+        if arguments.no_store {
+            return Ok(None);
+        }
+        Self::new(&arguments.store, &arguments.spool, &arguments.landing).map(Some)
     }
 
     #[cfg_attr(
         not(feature = "history"),
         expect(clippy::unnecessary_wraps, reason = "the engine may refuse a store")
     )]
-    pub(crate) fn new(arguments: &StoreArguments, spool: &SpoolArguments) -> Result<Self, ExpectedError> {
+    pub(crate) fn new(
+        arguments: &StoreArguments,
+        spool: &SpoolArguments,
+        landing: &LandingArguments,
+    ) -> Result<Self, ExpectedError> {
         let project = project(arguments.project.as_deref());
         #[cfg(feature = "history")]
         let history =
@@ -62,6 +73,7 @@ impl Sender {
             history,
             project,
             spool: Spool::new(spool.folder()),
+            land: landing.land,
         })
     }
 
@@ -105,7 +117,7 @@ impl Sender {
             if spooled.project != self.project {
                 continue;
             }
-            match self.history.append(std::slice::from_ref(&spooled.batch)) {
+            match self.hand_over(&spooled.batch) {
                 Ok(_) => {
                     delivery.reports_from_spool += spooled.batch.reports.len();
                     // If it stays, it is sent again and found to be known.
@@ -125,16 +137,30 @@ impl Sender {
         self.bound_spool(SystemTime::now(), printer);
     }
 
+    /// Commits a batch, or leaves it in the store.
+    #[cfg(feature = "history")]
+    fn hand_over(
+        &self,
+        batch: &Batch,
+    ) -> Result<flakewise_history::Appended, flakewise_history::HistoryError> {
+        if self.land {
+            crate::landing::land(&self.history, &self.project, batch)?;
+            return Ok(flakewise_history::Appended::default());
+        }
+        self.history.append(std::slice::from_ref(batch))
+    }
+
     #[cfg(feature = "history")]
     pub(crate) fn send(&self, batch: &Batch, delivery: &mut Delivery) -> Result<(), ExpectedError> {
         // Once the store has failed it is not tried again in this ingest: what
         // follows must not wait for it too.
         if delivery.store_trouble.is_none() {
-            match self.history.append(std::slice::from_ref(batch)) {
+            match self.hand_over(batch) {
                 Ok(appended) => {
                     keep_out_of_git(std::path::Path::new(&self.store));
                     delivery.reports_added += appended.reports_added;
                     delivery.reports_known += appended.reports_known;
+                    delivery.reports_landed += if self.land { batch.reports.len() } else { 0 };
                     return Ok(());
                 }
                 Err(error) if error.is_store_trouble() => delivery.store_trouble = Some(chain(&error)),

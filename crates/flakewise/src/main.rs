@@ -11,6 +11,8 @@ mod exit_code;
 mod find_reports;
 mod identity;
 mod interrupts;
+#[cfg(feature = "history")]
+mod landing;
 mod logging;
 mod own_folder;
 mod printer;

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::formats::SummaryFormat;
-use super::shared::{ContextArguments, SpoolArguments, StoreArguments};
+use super::shared::{ContextArguments, LandingArguments, SpoolArguments, StoreArguments};
 
 #[derive(Debug, Args)]
 #[command(
@@ -28,6 +28,9 @@ pub(crate) struct IngestArguments {
 
     #[command(flatten)]
     pub(crate) store: StoreArguments,
+
+    #[command(flatten)]
+    pub(crate) landing: LandingArguments,
 
     #[command(flatten)]
     pub(crate) context: ContextArguments,

@@ -8,12 +8,14 @@ use super::shared::StoreArguments;
 #[command(
     about = "Keep the history fast: merge small files, roll up days, remove unused files",
     long_about = "Keep the history fast: merge small files, roll up days, remove unused files.\n\n\
+        Commits what jobs left in the store with `--land` first, many results in one commit.\n\
+        With `--follow` it continues to do so until it is stopped, and does the rest once an hour.\n\n\
         Every ingest adds small files. This command merges the files of each day into one,\n\
         sorted by test, sums up each day in the table test_days, which report reads instead\n\
         of all attempts, and removes unreferenced files once they are old enough that no\n\
         reader needs them. It is safe to run at any time, concurrently with ingests and with\n\
         itself.",
-    after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain"
+    after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain\n  flakewise maintain --follow"
 )]
 pub(crate) struct MaintainArguments {
     #[command(flatten)]
@@ -22,6 +24,14 @@ pub(crate) struct MaintainArguments {
     /// Print what would be done without doing it
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Commit landed results every few seconds until stopped
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) follow: bool,
+
+    /// Pause between two looks for landed results, with `--follow`
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) interval: u64,
 
     /// Keep unreferenced files for this long, for concurrent readers and writers
     #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]

@@ -60,7 +60,9 @@ pub(crate) use report::ReportArguments;
 pub(crate) use reproduce::ReproduceArguments;
 pub(crate) use run::{RunArguments, SuiteArguments, Tolerated};
 pub(crate) use search::SearchArguments;
-pub(crate) use shared::{ContextArguments, RecordArguments, SpoolArguments, StoreArguments};
+pub(crate) use shared::{
+    ContextArguments, LandingArguments, RecordArguments, SpoolArguments, StoreArguments,
+};
 pub(crate) use show::ShowArguments;
 pub(crate) use sql::SqlArguments;
 pub(crate) use train::{TrainArguments, TrainModel};

@@ -41,6 +41,14 @@ impl SpoolArguments {
     }
 }
 
+/// Who commits results.
+#[derive(Debug, Args)]
+pub(crate) struct LandingArguments {
+    /// Leave the results in the store for `flakewise maintain` to commit: for many jobs a second
+    #[arg(long, env = "FLAKEWISE_LAND", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) land: bool,
+}
+
 /// What is known of a run, where the environment does not say it.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ContextArguments {
@@ -70,6 +78,9 @@ pub(crate) struct RecordArguments {
     /// Do not record anything in the history
     #[arg(long)]
     pub(crate) no_store: bool,
+
+    #[command(flatten)]
+    pub(crate) landing: LandingArguments,
 
     #[command(flatten)]
     pub(crate) context: ContextArguments,

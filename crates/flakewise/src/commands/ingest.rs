@@ -44,7 +44,7 @@ pub(crate) fn ingest(
     let bar = printer.progress(paths.len() as u64, "reading");
     let sources = identify(&paths, context.run.as_deref())?;
     let run = Arc::new(describe_run(&context, &sources));
-    let sender = Sender::new(&arguments.store, &arguments.spool)?;
+    let sender = Sender::new(&arguments.store, &arguments.spool, &arguments.landing)?;
     let surroundings = Surroundings::discover();
     let mut summary = Summary::new(&run, sources.len());
     let mut delivery = Delivery::default();
@@ -82,7 +82,9 @@ pub(crate) fn ingest(
         SummaryFormat::Json => json_document(&summary),
     })?;
     #[cfg(feature = "history")]
-    if let (None, Some(root)) = (&summary.store_trouble, repository_root(Path::new("."))) {
+    if let (None, 0, Some(root)) =
+        (&summary.store_trouble, summary.reports_landed, repository_root(Path::new(".")))
+    {
         crate::renames::record(&sender.history, &run, &root, config.base(), printer);
     }
     finish(arguments, &context, &summary, printer)
@@ -242,6 +244,7 @@ struct Summary {
     reports_added: usize,
     reports_known: usize,
     reports_spooled: usize,
+    reports_landed: usize,
     reports_from_spool: usize,
     reports_damaged: usize,
     attempts: usize,
@@ -282,6 +285,7 @@ impl Summary {
         self.reports_added = delivery.reports_added;
         self.reports_known = delivery.reports_known;
         self.reports_spooled = delivery.reports_spooled;
+        self.reports_landed = delivery.reports_landed;
         self.reports_from_spool = delivery.reports_from_spool;
         self.store_trouble.clone_from(&delivery.store_trouble);
         self.no_engine = delivery.no_engine;
@@ -344,7 +348,7 @@ impl Summary {
             text.push_str(&format!(", branch {}", Foreign::new(branch).line()));
         }
         let mut did = Vec::new();
-        if self.reports_added > 0 || self.store_trouble.is_none() {
+        if self.reports_added > 0 || (self.store_trouble.is_none() && self.reports_landed == 0) {
             did.push(format!("{} added", flakewise_report::number(self.reports_added as u64)));
         }
         if self.reports_known > 0 {
@@ -355,6 +359,10 @@ impl Summary {
                 "{} sent from the spool",
                 flakewise_report::number(self.reports_from_spool as u64)
             ));
+        }
+        if self.reports_landed > 0 {
+            let landed = flakewise_report::number(self.reports_landed as u64);
+            did.push(format!("{landed} left for `flakewise maintain`"));
         }
         if self.reports_spooled > 0 {
             did.push(format!("{} kept in the spool", flakewise_report::number(self.reports_spooled as u64)));

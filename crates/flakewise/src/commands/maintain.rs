@@ -1,30 +1,116 @@
 //! `flakewise maintain`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use flakewise_history::{MaintainOptions, MaintainSummary};
+use flakewise_history::{History, HistoryError, MaintainOptions, MaintainSummary};
 use flakewise_report::{count, number};
 
 use crate::args::MaintainArguments;
 use crate::error::ExpectedError;
 use crate::exit_code::ExitCode;
+use crate::landing::commit_landed;
 use crate::printer::Printer;
+
+/// How often everything else is done beside committing.
+const TIDY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let history = super::history(&arguments.store)?;
     let keep = Duration::from_secs(arguments.keep.saturating_mul(3600));
     let options = MaintainOptions { dry_run: arguments.dry_run, keep };
+    if arguments.follow {
+        return follow(&history, &options, Duration::from_secs(arguments.interval), printer);
+    }
+    if arguments.dry_run {
+        let landed = history.landed()?.len() as u64;
+        if landed > 0 {
+            printer.data(&format!("{:<9} would commit {}\n", "landing", count(landed, "file")))?;
+        }
+    } else {
+        land(&history, printer)?;
+    }
+    tidy(&history, &options, printer)?;
+    Ok(ExitCode::Success)
+}
+
+/// Commits what lands, until somebody ends the process. That is safe at any time.
+fn follow(
+    history: &History,
+    options: &MaintainOptions,
+    interval: Duration,
+    printer: &Printer,
+) -> Result<ExitCode, ExpectedError> {
+    let mut tidied = None;
+    loop {
+        match round(history, options, &mut tidied, printer) {
+            // The store may be back by the next round.
+            Err(error) if matches!(&error, ExpectedError::History(error) if error.is_store_trouble()) => {
+                let reasons: Vec<_> = std::iter::once(error.to_string()).chain(error.causes()).collect();
+                printer.warning(&reasons.join(": "));
+            }
+            done => done?,
+        }
+        std::thread::sleep(interval);
+    }
+}
+
+/// Commits what has landed, and does the rest if it is time. `tidied` is when that was done last.
+fn round(
+    history: &History,
+    options: &MaintainOptions,
+    tidied: &mut Option<Instant>,
+    printer: &Printer,
+) -> Result<(), ExpectedError> {
+    land(history, printer)?;
+    if tidied.is_some_and(|at| at.elapsed() < TIDY_INTERVAL) {
+        return Ok(());
+    }
+    match tidy(history, options, printer) {
+        // Nothing has landed yet.
+        Err(ExpectedError::History(HistoryError::NoHistory { .. })) => {}
+        done => {
+            done?;
+            *tidied = Some(Instant::now());
+        }
+    }
+    Ok(())
+}
+
+/// Commits what jobs left in the store.
+fn land(history: &History, printer: &Printer) -> Result<(), ExpectedError> {
+    let bar = printer.progress(0, "committing");
+    let committed = commit_landed(history, printer, &|done, all| {
+        bar.set_length(all as u64);
+        bar.set_position(done as u64);
+    })?;
+    bar.finish_and_clear();
+    if committed.files > 0 {
+        let (files, reports) = (committed.files as u64, committed.reports_added as u64);
+        let known = committed.files.saturating_sub(committed.reports_added) as u64;
+        let known = if known > 0 { format!(", {} known before", number(known)) } else { String::new() };
+        printer.data(&format!(
+            "{:<9} committed {} with {}{known}\n",
+            "landing",
+            count(files, "file"),
+            count(reports, "new report"),
+        ))?;
+    }
+    Ok(())
+}
+
+/// Merges, rolls up and removes.
+fn tidy(history: &History, options: &MaintainOptions, printer: &Printer) -> Result<(), ExpectedError> {
     let bar = printer.progress(0, "merging");
-    let summaries = history.maintain(&options, &|what, done, all| {
+    let summaries = history.maintain(options, &|what, done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         bar.set_message(what.to_owned());
     })?;
     bar.finish_and_clear();
     for summary in summaries {
-        printer.data(&line(&summary, arguments.dry_run))?;
+        printer.data(&line(&summary, options.dry_run))?;
     }
-    Ok(ExitCode::Success)
+    Ok(())
 }
 
 fn line(summary: &MaintainSummary, dry_run: bool) -> String {

@@ -165,7 +165,7 @@ pub(super) fn run(
     }
     written.into_iter().collect::<Result<(), _>>()?;
     #[cfg(feature = "history")]
-    if let (Some(sender), Some(change), Some(Ok(Delivery { store_trouble: None, .. }))) =
+    if let (Some(sender), Some(change), Some(Ok(Delivery { store_trouble: None, reports_landed: 0, .. }))) =
         (&sender, &change, &delivery)
     {
         crate::renames::record(&sender.history, &triaged.report.run, &change.root, config.base(), printer);

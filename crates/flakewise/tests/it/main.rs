@@ -20,6 +20,8 @@ mod hostile;
 mod hunt;
 mod ingest;
 mod init;
+#[cfg(feature = "history")]
+mod landing;
 mod logging;
 #[cfg(feature = "history")]
 mod monorepo;
