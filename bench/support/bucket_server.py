@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ MOTO = """
 import sys, moto.server
 server = moto.server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()
-print(server.get_host_and_port()[1], flush=True)
+print(server.get_host_and_port()[1] if hasattr(server, "get_host_and_port") else server._server.port, flush=True)
 sys.stdin.read()
 """
 MAKE_BUCKET = """
@@ -20,6 +21,27 @@ import boto3, sys
 boto3.client("s3", endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="key",
              aws_secret_access_key="secret").create_bucket(Bucket="acme")
 """
+
+
+GARAGE = """
+metadata_dir = "{folder}/meta"
+data_dir = "{folder}/data"
+db_engine = "sqlite"
+replication_factor = 1
+rpc_bind_addr = "127.0.0.1:{rpc}"
+rpc_public_addr = "127.0.0.1:{rpc}"
+rpc_secret = "{secret}"
+
+[s3_api]
+s3_region = "us-east-1"
+api_bind_addr = "127.0.0.1:{port}"
+"""
+# Servers that are no Python packages, by how they are installed.
+INSTALLED = {
+    "versitygw": "go install github.com/versity/versitygw/cmd/versitygw@latest",
+    "s3s-fs": "cargo install s3s-fs --version 0.14.1 --features binary --locked",
+    "garage": "cargo install garage --locked",
+}
 
 
 def environment(port, name):
@@ -33,13 +55,28 @@ def environment(port, name):
         **({"FLAKEWISE_SINGLE_WRITER": "1"} if name == "moto" else {})}
 
 
-def python():
+def python(variable="FLAKEWISE_TEST_S3_PYTHON", folder="s3-python"):
     """A Python with moto and boto3: that of the tests."""
-    named = os.environ.get("FLAKEWISE_TEST_S3_PYTHON")
-    own = pathlib.Path.home() / ".cache/flakewise/s3-python/bin/python"
+    named = os.environ.get(variable)
+    own = pathlib.Path.home() / f".cache/flakewise/{folder}/bin/python"
     if not named and not own.exists():
-        sys.exit("cannot run: FLAKEWISE_TEST_S3_PYTHON names no Python with `moto[server]`")
+        sys.exit(f"cannot run: {variable} names no Python with `moto[server]`")
     return named or str(own)
+
+
+def installed(name):
+    """Where a server is."""
+    folders = ":".join([os.environ["PATH"], *(str(pathlib.Path.home() / folder) for folder in ("go/bin", ".cargo/bin"))])
+    found = shutil.which(name, path=folders)
+    if not found:
+        sys.exit(f"cannot run: `{INSTALLED[name]}` first")
+    return found
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 class Server:
@@ -47,25 +84,49 @@ class Server:
 
     def __init__(self, name, folder):
         self.name = name
-        found = shutil.which("versitygw", path=f"{os.environ['PATH']}:{pathlib.Path.home() / 'go/bin'}")
-        if name == "versitygw" and not found:
-            sys.exit("cannot run: `go install github.com/versity/versitygw/cmd/versitygw@latest` first")
-        if name == "versitygw":
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
-            data = folder / "server"
+        # Of the client; Garage makes its own.
+        self.key, self.secret = "key", "secret"
+        if name in INSTALLED:
+            self.port = free_port()
+            data = folder / f"server-{name}"
             data.mkdir()
-            command = [found, "--port", f"127.0.0.1:{self.port}", "posix", str(data)]
-            environment = {**os.environ, "ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
-            self.process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            self._wait()
+            getattr(self, "_start_" + name.replace("-", "_"))(installed(name), data)
         else:
+            old = ("FLAKEWISE_TEST_OLD_S3_PYTHON", "old-s3-python") if name == "moto 4" else ()
             self.process = subprocess.Popen(
-                [python(), "-c", MOTO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                [python(*old), "-c", MOTO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             self.port = int(self.process.stdout.readline())
-        subprocess.run([python(), "-c", MAKE_BUCKET, f"http://127.0.0.1:{self.port}"], check=True)
+        if name != "garage":
+            subprocess.run([python(), "-c", MAKE_BUCKET, f"http://127.0.0.1:{self.port}"], check=True)
+
+    def _start(self, *command, **environment):
+        self.process = subprocess.Popen(
+            command, env={**os.environ, **environment}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._wait()
+
+    def _start_versitygw(self, path, data):
+        self._start(path, "--port", f"127.0.0.1:{self.port}", "posix", str(data), ROOT_ACCESS_KEY="key", ROOT_SECRET_KEY="secret")
+
+    def _start_s3s_fs(self, path, data):
+        self._start(path, "--host", "127.0.0.1", "--port", str(self.port), "--access-key", "key", "--secret-key", "secret", str(data))
+
+    def _start_garage(self, path, data):
+        settings = data / "garage.toml"
+        settings.write_text(GARAGE.format(folder=data, rpc=free_port(), port=self.port, secret="0" * 64))
+        command = [path, "-c", str(settings)]
+        self._start(*command, "server")
+
+        def garage(*arguments):
+            return subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+        node = garage("node", "id", "-q").split("@")[0]
+        garage("layout", "assign", "-z", "here", "-c", "1G", node)
+        garage("layout", "apply", "--version", "1")
+        key = garage("key", "create", "bench")
+        self.key = re.search(r"Key ID: +(\S+)", key).group(1)
+        self.secret = re.search(r"Secret key: +(\S+)", key).group(1)
+        garage("bucket", "create", "acme")
+        garage("bucket", "allow", "--read", "--write", "--owner", "acme", "--key", self.key)
 
     def _wait(self):
         for _ in range(600):
