@@ -13,11 +13,11 @@ use flate2::write::GzEncoder;
 
 use crate::printer::Printer;
 
-/// How much is committed at once: files, and bytes of them.
+/// How much is committed at once: files, and bytes of them. In memory they are some thirty times as long.
 const FILES: usize = 1000;
-const BYTES: u64 = 32 << 20;
+const BYTES: u64 = 8 << 20;
 /// A file that holds more is not believed.
-const MOST_BYTES: u64 = 4 << 30;
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Leaves a batch in the store.
 pub(crate) fn land(history: &History, project: &str, batch: &Batch) -> Result<(), HistoryError> {
@@ -86,10 +86,14 @@ fn fitting(files: &[Landed]) -> usize {
 
 fn read(name: &str, bytes: &[u8], project: &str) -> Result<Batch, SpoolError> {
     let path = Path::new(name);
-    let spooled = read_batch(BufReader::new(GzDecoder::new(bytes).take(MOST_BYTES)), path)?;
+    let damaged = |reason: String| SpoolError::NotABatch { path: path.to_owned(), reason };
+    let text = BufReader::new(GzDecoder::new(bytes).take(MOST_BYTES));
+    let spooled = read_batch(text, path).map_err(|error| match error {
+        SpoolError::Io { source, .. } => damaged(source.to_string()),
+        error => error,
+    })?;
     if spooled.project != project {
-        let reason = format!("it belongs to the project `{}`", spooled.project);
-        return Err(SpoolError::NotABatch { path: path.to_owned(), reason });
+        return Err(damaged(format!("it belongs to the project `{}`", spooled.project)));
     }
     Ok(spooled.batch)
 }

@@ -80,7 +80,8 @@ fn a_damaged_file_does_not_block_the_others() {
     let whole = read(&context, &waiting(&context)[1]);
     context.write(&format!("{folder}/1111.batch.jsonl.gz"), &whole[..whole.len() / 2]);
     let printed = maintain(&context);
-    assert!(printed.contains("it is now `0000.batch.jsonl.gz.bad`"), "{printed}");
+    let reason = "`0000.batch.jsonl.gz` is not a spooled batch: invalid gzip header; it is now";
+    assert!(printed.contains(&format!("{reason} `0000.batch.jsonl.gz.bad`")), "{printed}");
     assert!(printed.contains("it is now `1111.batch.jsonl.gz.bad`"), "{printed}");
     assert_eq!(counted(&context), "runs,attempts\n1,2\n");
     assert_eq!(waiting(&context), ["0000.batch.jsonl.gz.bad", "1111.batch.jsonl.gz.bad"]);
