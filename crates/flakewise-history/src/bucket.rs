@@ -173,14 +173,10 @@ impl History {
     }
 
     async fn guarantee(&self, races: usize) -> Result<Guarantee, HistoryError> {
-        let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {
-            store: self.store.to_string(),
-            source,
-        };
         let name = format!("probe-{}", uuid::Uuid::new_v4());
         let builder = DeltaTableBuilder::from_url(self.store.table(&name, "probe"))
-            .map_err(|error| unreachable(error.into()))?;
-        let log = builder.build_storage().map_err(|error| unreachable(error.into()))?;
+            .map_err(|error| self.unreachable(error.into()))?;
+        let log = builder.build_storage().map_err(|error| self.unreachable(error.into()))?;
         let store = log.object_store(None);
         let (guarantee, written) = race(&store, races).await;
         for path in written {

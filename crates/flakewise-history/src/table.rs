@@ -248,14 +248,10 @@ pub(crate) async fn transaction_ids(
         }
         Ok(ids)
     };
-    let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| HistoryError::Unreachable {
-        store: history.store.to_string(),
-        source,
-    };
     tokio::task::spawn_blocking(replay)
         .await
-        .map_err(|error| unreachable(error.into()))?
-        .map_err(|error| unreachable(error.into()))
+        .map_err(|error| history.unreachable(error.into()))?
+        .map_err(|error| history.unreachable(error.into()))
 }
 
 /// How many of the newest log entries are synced. Every writer syncs them before

@@ -131,7 +131,7 @@ fn print(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Tells whoever started the process, if anybody reads it.
+/// Prints a line for the parent process, which may not read it.
 fn say(line: impl Display) {
     let _ = print(&format!("{line}\n"));
 }

@@ -32,6 +32,7 @@ pub(crate) fn land(history: &History, project: &str, batch: &Batch) -> Result<()
 pub(crate) struct Committed {
     pub(crate) files: usize,
     pub(crate) reports_added: usize,
+    pub(crate) reports_known: usize,
 }
 
 /// Appends all that waits to the history, much of it with one commit. A file that is damaged is set
@@ -66,7 +67,9 @@ pub(crate) fn commit_landed(
                 }
             }
         }
-        committed.reports_added += history.append(&batches)?.reports_added;
+        let appended = history.append(&batches)?;
+        committed.reports_added += appended.reports_added;
+        committed.reports_known += appended.reports_known;
         committed.files += names.len();
         // If they stay, they are appended again and found to be known.
         history.remove_landed(&names)?;

@@ -86,7 +86,7 @@ fn land(history: &History, printer: &Printer) -> Result<(), ExpectedError> {
     bar.finish_and_clear();
     if committed.files > 0 {
         let (files, reports) = (committed.files as u64, committed.reports_added as u64);
-        let known = committed.files.saturating_sub(committed.reports_added) as u64;
+        let known = committed.reports_known as u64;
         let known = if known > 0 { format!(", {} known before", number(known)) } else { String::new() };
         printer.data(&format!(
             "{:<9} committed {} with {}{known}\n",

@@ -133,3 +133,15 @@ fn a_dry_run_says_what_waits() {
     assert!(output.stdout.contains("landing   would commit 1 file\n"), "{}{}", output.stdout, output.stderr);
     assert_eq!(waiting(&context).len(), 1);
 }
+
+#[test]
+fn reports_of_one_file_are_counted_one_by_one() {
+    let context = context();
+    context.write("reports/a.xml", pytest_report(1, &[("test_a", '.')]));
+    context.write("reports/b.xml", pytest_report(1, &[("test_b", '.')]));
+    for expected in ["committed 1 file with 2 new reports\n", "with 0 new reports, 2 known before\n"] {
+        context.run(["ingest", "reports", "--land", "--run", "run-1", "--project", "acme/shop"]);
+        let printed = maintain(&context);
+        assert!(printed.contains(expected), "{printed}");
+    }
+}
