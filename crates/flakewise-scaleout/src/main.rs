@@ -60,6 +60,7 @@ fn run(command: Command) -> Result<(), Failure> {
             runtime()?.block_on(serving).map_err(|source| Failure::Ended { what: "scheduler", source })
         }
         Command::Executor(arguments) => {
+            find_scheduler(arguments.scheduler)?;
             let temporary = tempfile::Builder::new().prefix("flakewise-executor-").tempdir()?;
             let scratch = arguments.scratch.clone().unwrap_or_else(|| temporary.path().to_owned());
             std::fs::create_dir_all(&scratch)?;
@@ -110,11 +111,16 @@ fn run(command: Command) -> Result<(), Failure> {
 /// The history, read by a cluster.
 fn history(arguments: &HistoryArguments) -> Result<History, Failure> {
     let store = StoreUrl::parse(&arguments.store)?;
-    let address = arguments.scheduler;
-    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
-        .map_err(|source| Failure::NoScheduler { address, source })?;
+    find_scheduler(arguments.scheduler)?;
     let cluster = Cluster { scheduler: arguments.scheduler, partitions: arguments.partitions };
     Ok(History::new(store, &arguments.project).on(Arc::new(cluster)))
+}
+
+/// Whether there is a scheduler, before anything else is tried.
+fn find_scheduler(address: SocketAddr) -> Result<(), Failure> {
+    TcpStream::connect_timeout(&address, CONNECT_TIMEOUT)
+        .map(drop)
+        .map_err(|source| Failure::NoScheduler { address, source })
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
