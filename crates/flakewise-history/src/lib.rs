@@ -8,7 +8,7 @@
 //! A store is a folder or a bucket. Each project has these tables in it:
 //!
 //! - `<project>/attempts`: one row per attempt. No Delta partition columns:
-//!   every data file holds one day and is sorted by test, so that file and page
+//!   every data file holds few days and is sorted by test, so that file and page
 //!   statistics find one test's rows, and any engine can read the plain files.
 //! - `<project>/runs`: one row per report taken in, with what is known of its
 //!   run.

@@ -1,7 +1,8 @@
-//! Keeping the tables quick to read: merging the many small files of a day into
-//! few sorted ones, rolling up days (`rollup`), and removing files that nothing refers to.
+//! Keeping the tables quick to read: merging many small files into few sorted ones, rolling up
+//! days (`rollup`), and removing files that nothing refers to.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use deltalake::arrow::array::{AsArray as _, RecordBatch};
 use deltalake::arrow::compute::{cast, filter_record_batch};
 use deltalake::arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use deltalake::kernel::transaction::{CommitBuilder, CommitProperties};
-use deltalake::kernel::{Action, Add, Remove};
+use deltalake::kernel::{Action, Add, Remove, Transaction};
 use deltalake::operations::vacuum::VacuumMode;
 use deltalake::protocol::DeltaOperation;
 use futures::TryStreamExt as _;
@@ -25,7 +26,15 @@ use crate::table::TableKind;
 use crate::{History, HistoryError};
 
 /// Rows per file. A million attempts are some tens of megabytes.
-const FILE_ROWS: usize = 1_000_000;
+pub(crate) const FILE_ROWS: usize = 1_000_000;
+/// How many days a file covers, the most first. Each is a multiple of the next, so that two such
+/// spans are disjoint, or one contains the other.
+pub(crate) const SPANS: [i32; 3] = [32, 8, 1];
+
+/// Only one process at a time merges files of a table: commits with this id exclude each other. The
+/// engine itself lets two commits replace the same files where neither changes the data, so that
+/// their rows would be there twice.
+const TRANSACTION: &str = "flakewise.merge";
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -47,7 +56,7 @@ pub struct MaintainSummary {
     pub days_compacted: usize,
     /// Data files of these days before.
     pub files_before: usize,
-    /// And after. For a dry run: one per day, at least.
+    /// And after. For a dry run: the least that it can be.
     pub files_after: usize,
     /// Their bytes before.
     pub bytes_before: u64,
@@ -61,6 +70,18 @@ pub struct MaintainSummary {
     pub files_removed: usize,
     /// Days whose attempts were rolled up.
     pub days_rolled_up: usize,
+}
+
+impl MaintainSummary {
+    fn add(&mut self, group: &Group, files_after: usize, bytes_after: Option<u64>) {
+        self.days_compacted += group.days();
+        self.files_before += group.files.len();
+        self.files_after += files_after;
+        self.bytes_before += group.files.iter().map(|file| bytes(file.size)).sum::<u64>();
+        if let Some(after) = bytes_after {
+            self.bytes_after = Some(self.bytes_after.unwrap_or(0) + after);
+        }
+    }
 }
 
 impl History {
@@ -100,33 +121,27 @@ impl History {
             self.check_single_writer(&table)?;
         }
         let mut summary = MaintainSummary { table: kind.name(), ..MaintainSummary::default() };
-        let days: Vec<_> = files_by_day(&table)?.into_iter().filter(|(_, files)| files.len() > 1).collect();
-        if options.dry_run {
-            summary.bytes_before =
-                days.iter().flat_map(|(_, files)| files).map(|file| bytes(file.size)).sum();
-            summary.days_compacted = days.len();
-            summary.files_before = days.iter().map(|(_, files)| files.len()).sum();
-            summary.files_after = days.len();
-        } else {
-            for (number, (day, files)) in days.iter().enumerate() {
-                progress(&format!("{} {}", kind.name(), date(*day)), number, days.len());
-                match self.compact_day(kind, &table, files).await? {
-                    Some((merged, doubles)) => {
-                        summary.days_compacted += 1;
-                        summary.files_before += files.len();
-                        summary.files_after += merged.len();
-                        summary.bytes_before += files.iter().map(|file| bytes(file.size)).sum::<u64>();
-                        let after = merged.iter().map(|file| bytes(file.add.size)).sum::<u64>();
-                        summary.bytes_after = Some(summary.bytes_after.unwrap_or(0) + after);
-                        summary.doubles_dropped += doubles;
-                    }
-                    None => summary.days_left_to_others += 1,
+        let groups: Vec<_> = groups(live_files(&table)?).into_iter().filter(Group::is_due).collect();
+        for (number, group) in groups.iter().enumerate() {
+            if options.dry_run {
+                summary.add(group, group.fewest_files(), None);
+                continue;
+            }
+            progress(&format!("{} {}", kind.name(), date(group.first_day)), number, groups.len());
+            let merged =
+                if group.is_in(&table)? { self.compact(kind, &table, &group.files).await? } else { None };
+            match merged {
+                Some((merged, doubles)) => {
+                    let after = merged.iter().map(|file| bytes(file.add.size)).sum::<u64>();
+                    summary.add(group, merged.len(), Some(after));
+                    summary.doubles_dropped += doubles;
                 }
-                table.update_state().await.map_err(|error| self.unwritable(error))?;
+                None => summary.days_left_to_others += group.days(),
             }
-            if !days.is_empty() {
-                self.checkpoint(&table).await?;
-            }
+            table.update_state().await.map_err(|error| self.unwritable(error))?;
+        }
+        if !groups.is_empty() && !options.dry_run {
+            self.checkpoint(&table).await?;
         }
         summary.files_removed = self.vacuum(table, options).await?;
         Ok(summary)
@@ -155,8 +170,8 @@ impl History {
         Ok(metrics.files_deleted.len())
     }
 
-    /// Merges the files of one day. None if somebody else was at it too.
-    async fn compact_day(
+    /// Merges files. None if somebody else was at it too.
+    async fn compact(
         &self,
         kind: TableKind,
         table: &DeltaTable,
@@ -169,20 +184,23 @@ impl History {
         let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
         self.sync_data(kind, &merged)?;
         let actions = removes.chain(adds).collect();
-        let replaced = self.replace(kind, table, actions, CommitProperties::default(), operation).await?;
+        let replaced = self.replace(kind, table, actions, TRANSACTION, operation).await?;
         Ok(replaced.then_some((merged, doubles)))
     }
 
-    /// Commits new files in place of others. False if another commit came first; it may be our own,
-    /// so the files stay.
+    /// Commits new files in place of others. Commits with the same id exclude each other: false if
+    /// another one came first. It may be our own, so the files stay.
     pub(crate) async fn replace(
         &self,
         kind: TableKind,
         table: &DeltaTable,
         actions: Vec<Action>,
-        properties: CommitProperties,
+        id: &str,
         operation: DeltaOperation,
     ) -> Result<bool, HistoryError> {
+        let now = chrono::Utc::now().timestamp_millis();
+        let transaction = Transaction::new_with_last_update(id, now, Some(now));
+        let properties = CommitProperties::default().with_application_transaction(transaction);
         let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
         let commit = CommitBuilder::from(properties)
             .with_actions(actions)
@@ -252,12 +270,121 @@ impl History {
 }
 
 /// A data file of the current snapshot.
+#[derive(Clone)]
 pub(crate) struct LiveFile {
     pub(crate) path: String,
     pub(crate) size: i64,
-    /// The day it holds, as its statistics say. Files without statistics, or of several days, were
-    /// written by somebody else: they are left alone.
-    pub(crate) day: Option<i32>,
+    pub(crate) rows: u64,
+    /// The first and last day it has rows of, as its statistics say. Files without statistics, or of
+    /// more days than we put together, were written by somebody else: they are left alone.
+    pub(crate) days: Option<RangeInclusive<i32>>,
+    /// The first and last test.
+    pub(crate) tests: Option<(String, String)>,
+}
+
+/// The span of this length that contains a day.
+pub(crate) fn span(day: i32, length: i32) -> RangeInclusive<i32> {
+    let start = day.div_euclid(length) * length;
+    start..=start + length - 1
+}
+
+/// Whether one range of days is within another.
+pub(crate) fn is_within(days: &RangeInclusive<i32>, other: &RangeInclusive<i32>) -> bool {
+    other.start() <= days.start() && days.end() <= other.end()
+}
+
+/// Whether two ranges have a day in common.
+pub(crate) fn overlap(left: &RangeInclusive<i32>, right: &RangeInclusive<i32>) -> bool {
+    left.start() <= right.end() && right.start() <= left.end()
+}
+
+/// Puts things together whose days overlap. The oldest first, with their days.
+pub(crate) fn by_days<T>(
+    things: impl IntoIterator<Item = (RangeInclusive<i32>, T)>,
+) -> Vec<(RangeInclusive<i32>, Vec<T>)> {
+    let mut things: Vec<_> = things.into_iter().collect();
+    things.sort_by_key(|(days, _)| *days.start());
+    let mut groups: Vec<(RangeInclusive<i32>, Vec<T>)> = Vec::new();
+    for (days, thing) in things {
+        match groups.last_mut() {
+            Some((all, things)) if overlap(&days, all) => {
+                *all = *all.start()..=*all.end().max(days.end());
+                things.push(thing);
+            }
+            _ => groups.push((days, vec![thing])),
+        }
+    }
+    groups
+}
+
+/// Files that should be one file, or as few as their rows allow.
+pub(crate) struct Group {
+    first_day: i32,
+    pub(crate) files: Vec<LiveFile>,
+}
+
+impl Group {
+    fn days(&self) -> usize {
+        let days = self.files.iter().filter_map(|file| file.days.clone());
+        days.flatten().collect::<BTreeSet<_>>().len()
+    }
+
+    /// Whether its files are still those of the table: another process may have merged them.
+    fn is_in(&self, table: &DeltaTable) -> Result<bool, HistoryError> {
+        let snapshot = table.snapshot().map_err(HistoryError::query)?;
+        let mut missing: HashSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        for file in snapshot.log_data() {
+            missing.remove(file.path().as_ref());
+        }
+        Ok(missing.is_empty())
+    }
+
+    /// How few files are enough for these rows.
+    pub(crate) fn fewest_files(&self) -> usize {
+        let rows: u64 = self.files.iter().map(|file| file.rows).sum();
+        usize::try_from(rows).unwrap_or(usize::MAX).div_ceil(FILE_ROWS).max(1)
+    }
+
+    /// Whether there is something to merge. Files that were merged share no test but the one at
+    /// which a file was full.
+    pub(crate) fn is_due(&self) -> bool {
+        let mut tests: Vec<_> = self.files.iter().filter_map(|file| file.tests.as_ref()).collect();
+        tests.sort_unstable();
+        self.files.len() > self.fewest_files() || tests.windows(2).any(|pair| pair[1].0 < pair[0].1)
+    }
+}
+
+/// What belongs together: the files of one day, or of a longer span that is over and whose rows fit
+/// into one file. What came later to days that share a file joins them, so that what was taken in
+/// twice is always found.
+pub(crate) fn groups(files: Vec<LiveFile>) -> Vec<Group> {
+    let newest = files.iter().filter_map(|file| Some(*file.days.as_ref()?.end())).max();
+    let mut groups = Vec::new();
+    let mut left = files;
+    for (place, length) in SPANS.into_iter().enumerate() {
+        let mut spans: BTreeMap<i32, Vec<LiveFile>> = BTreeMap::new();
+        for file in std::mem::take(&mut left) {
+            if let Some(days) = &file.days {
+                spans.entry(*span(*days.start(), length).start()).or_default().push(file);
+            }
+        }
+        for (first_day, files) in spans {
+            let is_over = Some(first_day + length - 1) < newest;
+            let rows: u64 = files.iter().map(|file| file.rows).sum();
+            // Whether days share a file already, or there is no shorter span.
+            let is_shared = SPANS.get(place + 1).is_none_or(|shorter| {
+                let is_longer = |days: &RangeInclusive<i32>| !is_within(days, &span(*days.start(), *shorter));
+                files.iter().filter_map(|file| file.days.as_ref()).any(is_longer)
+            });
+            if is_shared || is_over && rows <= FILE_ROWS as u64 {
+                groups.push(Group { first_day, files });
+            } else {
+                left.extend(files);
+            }
+        }
+    }
+    groups.sort_by_key(|group| group.first_day);
+    groups
 }
 
 pub(crate) fn bytes(size: i64) -> u64 {
@@ -286,6 +413,10 @@ impl Stats {
         Self(parsed.unwrap_or_default())
     }
 
+    fn rows(&self) -> u64 {
+        self.0.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+
     /// The least value of a column.
     pub(crate) fn least(&self, column: &str) -> Option<&str> {
         self.0.get("minValues")?.get(column)?.as_str()
@@ -300,25 +431,18 @@ pub(crate) fn live_files(table: &DeltaTable) -> Result<Vec<LiveFile>, HistoryErr
     let mut files = Vec::new();
     for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
         let stats = Stats::new(file.stats());
-        let day = stats.least("day").filter(|low| stats.greatest("day") == Some(*low));
+        let day = |text: &str| Some(text.parse::<NaiveDate>().ok()?.to_epoch_days());
+        let bounds = |column| stats.least(column).zip(stats.greatest(column));
+        let days = bounds("day").and_then(|(least, greatest)| Some(day(least)?..=day(greatest)?));
         files.push(LiveFile {
             path: file.path().into_owned(),
             size: file.size(),
-            day: day.and_then(|day| Some(day.parse::<NaiveDate>().ok()?.to_epoch_days())),
+            rows: stats.rows(),
+            days: days.filter(|days| !days.is_empty() && is_within(days, &span(*days.start(), SPANS[0]))),
+            tests: bounds("test").map(|(least, greatest)| (least.to_owned(), greatest.to_owned())),
         });
     }
     Ok(files)
-}
-
-/// The live files by the day they hold.
-fn files_by_day(table: &DeltaTable) -> Result<BTreeMap<i32, Vec<LiveFile>>, HistoryError> {
-    let mut days: BTreeMap<i32, Vec<LiveFile>> = BTreeMap::new();
-    for file in live_files(table)? {
-        if let Some(day) = file.day {
-            days.entry(day).or_default().push(file);
-        }
-    }
-    Ok(days)
 }
 
 /// Finds rows that are there twice: same report, same place in it. Sorted rows

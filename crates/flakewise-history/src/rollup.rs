@@ -26,8 +26,7 @@ use deltalake::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 use deltalake::datafusion::prelude::SessionContext;
-use deltalake::kernel::transaction::CommitProperties;
-use deltalake::kernel::{Action, Transaction};
+use deltalake::kernel::Action;
 use deltalake::protocol::{DeltaOperation, SaveMode};
 use flakewise_model::{Outcome, Phase};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -38,15 +37,14 @@ use crate::contexts::{RunColumns, RunRow, TextColumn};
 use crate::files::{DataFile, FileWriter, date};
 use crate::gather::{others, passing};
 use crate::maintain::{
-    LiveFile, MaintainOptions, MaintainSummary, Stats, bytes, conform, live_files, remove,
+    LiveFile, MaintainOptions, MaintainSummary, SPANS, Stats, by_days, bytes, conform, is_within, live_files,
+    overlap, remove, span,
 };
 use crate::report::{Columns, collect, literal, stream_of};
 use crate::session::{Reading, empty_session, null, register_empty, register_here, register_rows};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
-/// How many days a file covers, the most first. Each is a multiple of the next.
-const SPANS: [i32; 3] = [32, 8, 1];
 /// Only one process at a time commits roll-ups: commits with this id exclude each other.
 const TRANSACTION: &str = "flakewise.roll-up";
 
@@ -72,10 +70,10 @@ impl History {
             session.sql("CREATE VIEW tail AS SELECT * FROM attempts").await.map_err(HistoryError::query)?;
             return Ok(DailySession { session, has_rolled: false, has_tail: true });
         };
-        let is_rolled = |day: i32| rolled.iter().any(|one| one.days.contains(&day));
+        let is_rolled = |days: &RangeInclusive<i32>| rolled.iter().any(|one| is_within(days, &one.days));
         let tail: Vec<String> = files
             .iter()
-            .filter(|file| !file.day.is_some_and(is_rolled))
+            .filter(|file| !file.days.as_ref().is_some_and(is_rolled))
             .map(|file| file.path.clone())
             .collect();
         let has_tail = !tail.is_empty();
@@ -116,19 +114,18 @@ impl History {
         let existing = table.as_ref().map(roll_ups).transpose()?.unwrap_or_default();
         let plan = plan(&files, &existing);
         let Some(mut table) = table.filter(|_| !options.dry_run) else {
-            summary.days_rolled_up = plan.iter().map(|step| step.fresh.len()).sum();
+            summary.days_rolled_up = plan.iter().map(Step::days_read).sum();
             return Ok(Some(summary));
         };
         for (number, step) in plan.iter().enumerate() {
             progress(&format!("test_days {}", date(*step.days.start())), number, plan.len());
-            let made = self.make_roll_up(&attempts, &table, &files, step).await?;
+            let made = self.make_roll_up(&attempts, &table, step).await?;
             if !self.commit_roll_up(&table, step, &made).await? {
                 // Another process rolls up too. What it leaves is for the next `maintain`.
-                summary.days_left_to_others +=
-                    plan[number..].iter().map(|step| step.fresh.len()).sum::<usize>();
+                summary.days_left_to_others += plan[number..].iter().map(Step::days_read).sum::<usize>();
                 break;
             }
-            summary.days_rolled_up += step.fresh.len();
+            summary.days_rolled_up += step.days_read();
             summary.files_after += made.len();
             summary.bytes_after = Some(
                 made.iter().map(|file| bytes(file.add.size)).sum::<u64>() + summary.bytes_after.unwrap_or(0),
@@ -153,15 +150,11 @@ impl History {
         &self,
         attempts: &DeltaTable,
         table: &DeltaTable,
-        files: &[LiveFile],
         step: &Step,
     ) -> Result<Vec<DataFile>, HistoryError> {
         let session = empty_session(Reading::Most);
-        let of_day = |day: &i32| -> Vec<String> {
-            files.iter().filter(|file| file.day == Some(*day)).map(|file| file.path.clone()).collect()
-        };
         let mut fresh: [Vec<RecordBatch>; 2] = [Vec::new(), Vec::new()];
-        let days = step.fresh.iter().map(|day| self.roll_day(attempts, of_day(day)));
+        let days = step.fresh.iter().map(|(_, files)| self.roll_days(attempts, files.clone()));
         let mut days = stream::iter(days).buffered(self.days_at_once());
         while let Some(rolled) = days.try_next().await? {
             for (all, rows) in fresh.iter_mut().zip(rolled) {
@@ -238,16 +231,14 @@ impl History {
         let now = chrono::Utc::now().timestamp_millis();
         let removes = step.removed.iter().map(|file| remove(&file.path, file.size, now));
         let adds = made.iter().map(|file| Action::Add(file.add.clone()));
-        let transaction = Transaction::new_with_last_update(TRANSACTION, now, Some(now));
-        let properties = CommitProperties::default().with_application_transaction(transaction);
         let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
-        self.replace(TableKind::TestDays, table, removes.chain(adds).collect(), properties, operation).await
+        self.replace(TableKind::TestDays, table, removes.chain(adds).collect(), TRANSACTION, operation).await
     }
 }
 
 impl History {
-    /// The rows of one day: those of days, and all others.
-    async fn roll_day(
+    /// The rows of some days from all their files: those of days, and all others.
+    async fn roll_days(
         &self,
         attempts: &DeltaTable,
         files: Vec<String>,
@@ -587,14 +578,11 @@ fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
 /// is wrong with the table.
 fn current(files: &[LiveFile], mut roll_ups: Vec<RollUp>) -> Vec<RollUp> {
     roll_ups.retain(|one| one.source == source(files, &one.days));
-    let overlap = |left: &RollUp, right: &RollUp| {
-        left.of_days == right.of_days
-            && left.days.start() <= right.days.end()
-            && right.days.start() <= left.days.end()
-    };
     let mut sorted: Vec<&RollUp> = roll_ups.iter().collect();
     sorted.sort_by_key(|one| (one.of_days, *one.days.start()));
-    if sorted.windows(2).any(|pair| overlap(pair[0], pair[1])) {
+    let is_double =
+        |pair: &[&RollUp]| pair[0].of_days == pair[1].of_days && overlap(&pair[0].days, &pair[1].days);
+    if sorted.windows(2).any(is_double) {
         return Vec::new();
     }
     roll_ups
@@ -604,7 +592,7 @@ fn current(files: &[LiveFile], mut roll_ups: Vec<RollUp>) -> Vec<RollUp> {
 fn source(files: &[LiveFile], days: &RangeInclusive<i32>) -> String {
     let mut paths: Vec<&str> = files
         .iter()
-        .filter(|file| file.day.is_some_and(|day| days.contains(&day)))
+        .filter(|file| file.days.as_ref().is_some_and(|of_file| overlap(of_file, days)))
         .map(|file| file.path.as_str())
         .collect();
     paths.sort_unstable();
@@ -626,49 +614,49 @@ fn covered(source: &str) -> Option<RangeInclusive<i32>> {
 struct Step {
     days: RangeInclusive<i32>,
     source: String,
-    /// Days whose attempts are read.
-    fresh: Vec<i32>,
+    /// Days whose attempts are read, with all their files.
+    fresh: Vec<(RangeInclusive<i32>, Vec<String>)>,
     /// Roll-ups that have the other days.
     parts: Vec<RollUp>,
     removed: Vec<RollUp>,
 }
 
+impl Step {
+    fn days_read(&self) -> usize {
+        self.fresh.iter().map(|(days, _)| days.clone().count()).sum()
+    }
+}
+
 /// What to do, the oldest days first.
 fn plan(files: &[LiveFile], existing: &[RollUp]) -> Vec<Step> {
-    let mut days: Vec<i32> = files.iter().filter_map(|file| file.day).collect();
-    days.sort_unstable();
-    days.dedup();
-    let Some(newest) = days.last().copied() else { return Vec::new() };
+    let dated = || files.iter().filter_map(|file| Some((file.days.clone()?, file)));
+    let Some(newest) = dated().map(|(days, _)| *days.end()).max() else { return Vec::new() };
     let valid = current(files, existing.to_vec());
     let is_valid = |one: &RollUp| valid.iter().any(|valid| valid.path == one.path);
-    // The longest span that is over.
-    let span = |day: i32| {
-        let start = |length: i32| day.div_euclid(length) * length;
-        let length = SPANS.into_iter().find(|length| start(*length) + length <= newest).unwrap_or(1);
-        start(length)..=start(length) + length - 1
+    // The longest span that is over, and the file's own in any case.
+    let spanning = |days: &RangeInclusive<i32>| {
+        let spans = SPANS.map(|length| span(*days.start(), length));
+        let over = spans.iter().find(|span| *span.end() < newest && is_within(days, span));
+        over.or(spans.iter().rfind(|span| is_within(days, span))).cloned().unwrap_or_else(|| days.clone())
     };
     let mut steps = Vec::new();
-    for days in days.chunk_by(|left, right| span(*left) == span(*right)) {
-        let (first, last) = (days[0], days[days.len() - 1]);
-        let span = span(first);
-        let overlapping: Vec<&RollUp> = existing
-            .iter()
-            .filter(|one| one.days.start() <= span.end() && span.start() <= one.days.end())
-            .collect();
+    for (span, files_of_span) in by_days(dated().map(|(days, file)| (spanning(&days), (days, file)))) {
+        let first = files_of_span.iter().map(|(days, _)| *days.start()).min().unwrap_or(*span.start());
+        let last = files_of_span.iter().map(|(days, _)| *days.end()).max().unwrap_or(*span.end());
+        let overlapping: Vec<&RollUp> = existing.iter().filter(|one| overlap(&one.days, &span)).collect();
         let is_whole = |one: &&RollUp| one.days == (first..=last) && is_valid(one);
         if !overlapping.is_empty() && overlapping.iter().all(is_whole) {
             continue;
         }
-        let is_part = |one: &&&RollUp| is_valid(one) && first <= *one.days.start() && *one.days.end() <= last;
+        let is_part = |one: &&&RollUp| is_valid(one) && is_within(&one.days, &(first..=last));
         let parts: Vec<RollUp> = overlapping.iter().filter(is_part).map(|one| (*one).clone()).collect();
+        let is_fresh =
+            |(days, _): &(RangeInclusive<i32>, _)| !parts.iter().any(|part| is_within(days, &part.days));
+        let fresh = files_of_span.into_iter().filter(is_fresh);
         steps.push(Step {
             days: first..=last,
             source: source(files, &(first..=last)),
-            fresh: days
-                .iter()
-                .copied()
-                .filter(|day| !parts.iter().any(|part| part.days.contains(day)))
-                .collect(),
+            fresh: by_days(fresh.map(|(days, file)| (days, file.path.clone()))),
             parts,
             removed: overlapping.into_iter().cloned().collect(),
         });
@@ -696,8 +684,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::maintain::{FILE_ROWS, Group, groups};
 
-    /// A store whose days have one data file each, and what `maintain` has made of it.
+    /// A store, and what `maintain` has made of it.
     #[derive(Default)]
     struct Store {
         files: Vec<LiveFile>,
@@ -706,16 +695,48 @@ mod tests {
     }
 
     impl Store {
-        fn append(&mut self, day: i32) {
-            let path = format!("{day}-{}", self.files.len());
-            self.files.push(LiveFile { path, size: 1, day: Some(day) });
+        fn add(&mut self, days: RangeInclusive<i32>, rows: u64) {
+            self.made += 1;
+            let path = format!("file-{}", self.made);
+            self.files.push(LiveFile { path, size: 1, rows, days: Some(days), tests: None });
         }
 
-        fn maintain(&mut self) {
+        fn append(&mut self, day: i32) {
+            self.add(day..=day, 1);
+        }
+
+        fn merge(&mut self) {
+            for group in groups(self.files.clone()).into_iter().filter(Group::is_due) {
+                self.files.retain(|file| !group.files.iter().any(|merged| merged.path == file.path));
+                let days = |file: &LiveFile| file.days.clone().expect("days");
+                let first = group.files.iter().map(|file| *days(file).start()).min().expect("a file");
+                let last = group.files.iter().map(|file| *days(file).end()).max().expect("a file");
+                let rows: u64 = group.files.iter().map(|file| file.rows).sum();
+                for _ in 1..group.fewest_files() {
+                    self.add(first..=last, FILE_ROWS as u64);
+                }
+                self.add(first..=last, rows - FILE_ROWS as u64 * (group.fewest_files() as u64 - 1));
+            }
+            let groups = groups(self.files.clone());
+            assert!(!groups.iter().any(Group::is_due), "nothing is left to merge");
+            let days =
+                |group: &Group| group.files.iter().filter_map(|file| file.days.clone()).collect::<Vec<_>>();
+            for (place, group) in groups.iter().enumerate() {
+                for other in groups[place + 1..].iter().flat_map(days) {
+                    assert!(!days(group).iter().any(|days| overlap(days, &other)), "a day is in one group");
+                }
+            }
+        }
+
+        fn roll_up(&mut self) {
             for step in plan(&self.files, &self.roll_ups) {
                 self.roll_ups.retain(|one| !step.removed.iter().any(|removed| removed.path == one.path));
-                let mut days: Vec<i32> = step.parts.iter().flat_map(|part| part.days.clone()).collect();
-                days.extend(&step.fresh);
+                // Runs are numbered by day: only one source has a day.
+                let parts: BTreeSet<_> =
+                    step.parts.iter().map(|part| part.days.clone().collect::<Vec<_>>()).collect();
+                let fresh = step.fresh.iter().map(|(days, _)| days.clone().collect::<Vec<_>>());
+                let days: Vec<i32> = parts.into_iter().chain(fresh).flatten().collect();
+                assert_eq!(days.len(), days.iter().collect::<BTreeSet<_>>().len(), "days are read once");
                 for of_days in [true, false] {
                     if step.fresh.is_empty() && step.parts.is_empty() {
                         continue;
@@ -732,28 +753,36 @@ mod tests {
             }
         }
 
-        fn covered(&self) -> Vec<i32> {
+        /// How many files are not in a roll-up.
+        fn tail(&self) -> usize {
             let current = current(&self.files, self.roll_ups.clone());
-            let days = self.files.iter().filter_map(|file| file.day).collect::<BTreeSet<_>>();
-            days.into_iter().filter(|day| current.iter().any(|one| one.days.contains(day))).collect()
+            let days = self.files.iter().filter_map(|file| file.days.as_ref());
+            days.filter(|days| !current.iter().any(|one| is_within(days, &one.days))).count()
         }
     }
 
     proptest! {
         #[test]
-        fn every_day_is_covered_once_after_maintenance(
-            days in prop::collection::vec((0..200_i32, any::<bool>()), 1..60),
+        fn every_file_is_rolled_up_once_after_maintenance(
+            appends in prop::collection::vec(
+                (0..200_i32, prop_oneof![1..9_u64, 100_000..2_500_000_u64], 0..3_u8), 1..60),
         ) {
             let mut store = Store::default();
-            for (day, maintain) in &days {
-                store.append(*day);
-                if *maintain {
-                    store.maintain();
+            for (day, rows, then) in &appends {
+                store.add(*day..=*day, *rows);
+                // It may be killed between the two.
+                if *then > 0 {
+                    store.merge();
+                }
+                if *then > 1 {
+                    store.roll_up();
                 }
             }
-            store.maintain();
-            let all: BTreeSet<i32> = days.iter().map(|(day, _)| *day).collect();
-            prop_assert_eq!(store.covered(), all.into_iter().collect::<Vec<_>>());
+            store.merge();
+            store.roll_up();
+            prop_assert_eq!(store.tail(), 0);
+            let rows: u64 = store.files.iter().map(|file| file.rows).sum();
+            prop_assert_eq!(rows, appends.iter().map(|(_, rows, _)| rows).sum::<u64>());
             let current = current(&store.files, store.roll_ups.clone());
             prop_assert_eq!(current.len(), store.roll_ups.len(), "no other roll-up is left");
             prop_assert!(plan(&store.files, &store.roll_ups).is_empty());
@@ -780,13 +809,13 @@ mod tests {
         let mut store = Store::default();
         store.append(100);
         store.append(5);
-        store.maintain();
+        store.roll_up();
         // Its day is gone, and one is somebody else's.
-        store.files.retain(|file| file.day != Some(5));
+        store.files.retain(|file| file.days != Some(5..=5));
         let other =
             RollUp { path: "other".to_owned(), size: 1, days: 1..=0, source: String::new(), of_days: true };
         store.roll_ups.push(other);
-        store.maintain();
+        store.roll_up();
         assert_eq!(store.roll_ups.len(), 2);
         assert!(store.roll_ups.iter().all(|one| one.days == (100..=100)));
         assert!(plan(&store.files, &store.roll_ups).is_empty());
@@ -803,14 +832,26 @@ mod tests {
 
     #[test]
     fn years_have_few_files() {
+        let few = |files: usize| files <= 600 / 32 + 4 + 8;
         let mut store = Store::default();
         for day in 0..600 {
             store.append(day);
-            store.maintain();
+            store.merge();
+            store.roll_up();
         }
-        assert_eq!(store.covered().len(), 600);
-        assert!(store.roll_ups.len() <= 2 * (600 / 32 + 4 + 8), "{}", store.roll_ups.len());
-        // Each attempt is written three times: with its day, with eight and with 32.
-        assert!(store.made <= 2 * (600 + 600 / 8 + 600 / 32 + 3), "{}", store.made);
+        assert_eq!(store.tail(), 0);
+        assert!(few(store.files.len()), "{}", store.files.len());
+        assert!(few(store.roll_ups.len() / 2), "{}", store.roll_ups.len());
+        // Days that fill a file stay as they are.
+        let mut store = Store::default();
+        for day in 0..600 {
+            store.add(day..=day, FILE_ROWS as u64);
+            store.merge();
+            store.roll_up();
+        }
+        assert_eq!(store.files.len(), 600);
+        assert!(few(store.roll_ups.len() / 2), "{}", store.roll_ups.len());
+        // Each attempt is rolled up three times: with its day, with eight and with 32.
+        assert!(store.made <= 600 + 2 * (600 + 600 / 8 + 600 / 32 + 3), "{}", store.made);
     }
 }

@@ -4,7 +4,7 @@ use flakewise_history::{History, MaintainOptions, MaintainSummary};
 use flakewise_model::Outcome::Passed;
 use flakewise_testkit::BatchBuilder;
 
-use crate::{count, scratch};
+use crate::{count, open, scratch};
 
 fn maintain(history: &History, dry_run: bool) -> Vec<MaintainSummary> {
     let options = MaintainOptions { dry_run, keep: Duration::ZERO };
@@ -29,17 +29,67 @@ fn small_files_of_a_day_become_one_and_nothing_is_lost() {
         assert_eq!(done.doubles_dropped, 0);
     }
     assert_eq!(history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable"), before);
-    let left = std::fs::read_dir(folder.path().join("acme~shop/attempts"))
-        .expect("there")
-        .filter(|entry| {
-            entry.as_ref().is_ok_and(|entry| entry.path().extension().is_some_and(|end| end == "parquet"))
-        })
-        .count();
+    let left = files(folder.path(), "attempts");
     assert_eq!(left, 2, "dead files are removed");
     assert!(
         maintain(&history, false).iter().all(|summary| summary.days_compacted == 0),
         "nothing is left to do"
     );
+}
+
+#[test]
+fn small_days_share_a_file_when_their_span_is_over() {
+    let (folder, history) = scratch();
+    let batches: Vec<_> = (0..80)
+        .map(|day| BatchBuilder::new(&format!("r{day}"), &format!("c{day}"), day * 24).bystanders(3).build())
+        .collect();
+    history.append(&batches).expect("written");
+    maintain(&history, false);
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 80 * 3);
+    // At most three of 32 days, four of eight, and eight of one: the span of the newest is not over.
+    let left = files(folder.path(), "attempts");
+    assert!(left <= 15, "{left}");
+    assert_eq!(files(folder.path(), "runs"), left);
+    assert!(maintain(&history, false).iter().all(|summary| summary.days_compacted == 0));
+    // What comes late joins the file of its days.
+    let late = BatchBuilder::new("late", "c9", 9 * 24).bystanders(3).build();
+    history.append(&[late]).expect("written");
+    let summaries = maintain(&history, false);
+    let attempts = summaries.iter().find(|summary| summary.table == "attempts").expect("there");
+    assert_eq!((attempts.files_before, attempts.files_after), (2, 1));
+    assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 81 * 3);
+    assert_eq!(count(&history, "SELECT count(DISTINCT run) FROM attempts"), 81);
+}
+
+#[test]
+fn two_processes_that_merge_the_same_files_double_nothing() {
+    for table in ["runs", "attempts"] {
+        let (folder, history) = scratch();
+        for number in 0..6 {
+            let batch = BatchBuilder::new(&format!("r{number}"), "c1", 0).bystanders(3).build();
+            history.append(&[batch]).expect("written");
+        }
+        // When one has opened the table and decided what to merge, the other one does it.
+        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1) };
+        let merge_too = |what: &str, _, _| {
+            if what.starts_with(table) {
+                let other = || open(&folder).maintain(&options, &|_, _, _| {}).expect("maintained");
+                std::thread::scope(|scope| scope.spawn(other).join().expect("no panic"));
+            }
+        };
+        let summaries = history.maintain(&options, &merge_too).expect("maintained");
+        let summary = summaries.iter().find(|summary| summary.table == table).expect("there");
+        assert_eq!((summary.days_compacted, summary.days_left_to_others), (0, 1), "{summary:?}");
+        assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 18);
+        assert_eq!(count(&history, "SELECT count(*) FROM reports"), 6);
+    }
+}
+
+/// The data files of a table.
+fn files(store: &std::path::Path, table: &str) -> usize {
+    let folder = std::fs::read_dir(store.join("acme~shop").join(table)).expect("there");
+    let names = folder.map(|entry| entry.expect("readable").path());
+    names.filter(|path| path.extension().is_some_and(|end| end == "parquet")).count()
 }
 
 #[test]

@@ -155,17 +155,20 @@ fn run_at(day: i64, number: i64) -> Batch {
 #[test]
 fn all_days_are_rolled_up_into_few_files_and_only_new_ones_again() {
     let (folder, history) = scratch();
-    let mut most = 0;
+    let (mut most, mut rolled_up) = (0, 0);
     for day in 0..49 {
         history.append(&[run_at(day, 0), run_at(day, 1)]).expect("written");
         if day % 6 == 0 {
-            let expected = if day == 0 { 1 } else { 6 };
-            assert_eq!(maintain(&history).days_rolled_up, expected, "day {day}");
+            let days = maintain(&history).days_rolled_up;
+            assert!(days >= if day == 0 { 1 } else { 6 }, "day {day}: {days}");
+            rolled_up += days;
             most = most.max(data_files(&folder).len());
         }
     }
     // Two for each of 8 days, 4 spans of 8 days, and 2 of 32.
     assert!(most <= 2 * (8 + 4 + 2), "{most} files");
+    // Each day at most three times: with itself, and when it shares a file with eight and with 32.
+    assert!(rolled_up <= 3 * 49, "{rolled_up} days");
     assert_eq!(answers(&history), answers_of_attempts(&folder));
     assert_eq!(maintain(&history).days_rolled_up, 0, "all is done");
     assert_eq!(

@@ -21,15 +21,20 @@ pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Resu
     if arguments.follow {
         return follow(&history, &options, Duration::from_secs(arguments.interval), printer);
     }
-    if arguments.dry_run {
-        let landed = history.landed()?.len() as u64;
-        if landed > 0 {
-            printer.data(&format!("{:<9} would commit {}\n", "landing", count(landed, "file")))?;
-        }
-    } else {
+    if !arguments.dry_run {
         land(&history, printer)?;
+        tidy(&history, &options, printer)?;
+        return Ok(ExitCode::Success);
     }
-    tidy(&history, &options, printer)?;
+    let landed = history.landed()?.len() as u64;
+    if landed > 0 {
+        printer.data(&format!("{:<9} would commit {}\n", "landing", count(landed, "file")))?;
+    }
+    match tidy(&history, &options, printer) {
+        // The history begins with what has landed.
+        Err(ExpectedError::History(HistoryError::NoHistory { .. })) if landed > 0 => {}
+        done => done?,
+    }
     Ok(ExitCode::Success)
 }
 
