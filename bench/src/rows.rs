@@ -158,7 +158,7 @@ fn fill(history: &History, generator: &mut Generator, commits: usize) -> Outcome
         start.elapsed().as_secs_f64()
     );
     let start = Instant::now();
-    let options = MaintainOptions { dry_run: false, keep: Duration::ZERO };
+    let options = MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None };
     for summary in history.maintain(&options, &|_, _, _| {})? {
         println!(
             "maintain {}: {} files to {}, {:.1} MB to {:.1} MB",

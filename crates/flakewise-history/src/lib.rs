@@ -67,7 +67,7 @@ pub use bucket::Guarantee;
 pub use error::HistoryError;
 pub use flaky::{MINIMUM_OUTAGE_TESTS, RevisionTally, judge};
 pub use landing::Landed;
-pub use maintain::{MaintainOptions, MaintainSummary};
+pub use maintain::{Expiry, MaintainOptions, MaintainSummary};
 pub use rate_changes::rate_changes;
 pub use report::ReportOptions;
 pub use show::Matches;

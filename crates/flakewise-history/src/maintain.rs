@@ -45,6 +45,30 @@ pub struct MaintainOptions {
     /// they were replaced, and writers may be about to commit them. Nought is
     /// safe only while nobody else uses the store.
     pub keep: Duration,
+    /// Remove days that are older; all days stay if none.
+    pub expire: Option<Expiry>,
+}
+
+/// How long results are kept.
+///
+/// Days go in whole spans of 32, which share files and roll-ups, so that up to 31 more of them are
+/// kept. They are counted back from today or from the newest day, whichever is earlier: neither a
+/// clock nor a report that is ahead of its time removes what is recent.
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    /// How many days are kept, at least.
+    pub days: u32,
+    /// The date of today.
+    pub today: NaiveDate,
+}
+
+impl Expiry {
+    /// The first day that is kept.
+    fn first_kept(&self, newest: i32) -> i32 {
+        let last = newest.min(self.today.to_epoch_days());
+        let first = last.saturating_sub(i32::try_from(self.days).unwrap_or(i32::MAX));
+        *span(first, SPANS[0]).start()
+    }
 }
 
 /// What was done, or would be, per table.
@@ -70,6 +94,8 @@ pub struct MaintainSummary {
     pub files_removed: usize,
     /// Days whose attempts were rolled up.
     pub days_rolled_up: usize,
+    /// Days that were removed because of their age.
+    pub days_expired: usize,
 }
 
 impl MaintainSummary {
@@ -93,10 +119,13 @@ impl History {
         progress: &dyn Fn(&str, usize, usize),
     ) -> Result<Vec<MaintainSummary>, HistoryError> {
         self.block_on("maintain", async {
+            let expired = self.expire(options).await?;
             let mut summaries = Vec::new();
             for kind in TableKind::FACTS {
                 if let Some(table) = self.open(kind).await? {
-                    summaries.push(self.maintain_table(kind, table, options, progress).await?);
+                    let mut summary = self.maintain_table(kind, table, options, progress).await?;
+                    summary.days_expired = expired.get(kind.name()).copied().unwrap_or(0);
+                    summaries.push(summary);
                 }
             }
             if summaries.is_empty() {
@@ -108,6 +137,38 @@ impl History {
             summaries.extend(self.roll_up(options, progress).await?);
             Ok(summaries)
         })
+    }
+
+    /// Removes the days that are too old from the tables, and returns how many for each. Roll-ups
+    /// of days that are gone are removed by `roll_up`.
+    async fn expire(&self, options: &MaintainOptions) -> Result<HashMap<&'static str, usize>, HistoryError> {
+        let mut expired = HashMap::new();
+        let Some(expiry) = options.expire else { return Ok(expired) };
+        let mut first_kept = None;
+        // Attempts never exist without what is known of their run.
+        for kind in [TableKind::Attempts, TableKind::Verdicts, TableKind::Runs] {
+            let Some(table) = self.open(kind).await? else { continue };
+            let mut files = live_files(&table)?;
+            let newest = files.iter().filter_map(|file| Some(*file.days.as_ref()?.end())).max();
+            let first_kept = *first_kept.get_or_insert(newest.map_or(i32::MIN, |day| expiry.first_kept(day)));
+            files.retain(|file| file.days.as_ref().is_some_and(|days| *days.end() < first_kept));
+            let old = Group { first_day: first_kept, files };
+            if old.files.is_empty() {
+                continue;
+            }
+            if !options.dry_run {
+                self.check_single_writer(&table)?;
+                let now = chrono::Utc::now().timestamp_millis();
+                let removes = old.files.iter().map(|file| remove(&file.path, file.size, now, true));
+                let operation = DeltaOperation::Delete { predicate: None };
+                if !self.replace(kind, &table, removes.collect(), TRANSACTION, operation).await? {
+                    // Another process replaces files: they are left for the next time.
+                    continue;
+                }
+            }
+            expired.insert(kind.name(), old.days());
+        }
+        Ok(expired)
     }
 
     async fn maintain_table(
@@ -179,7 +240,7 @@ impl History {
     ) -> Result<Option<(Vec<DataFile>, u64)>, HistoryError> {
         let (merged, doubles) = self.merge(kind, table, files).await?;
         let now = chrono::Utc::now().timestamp_millis();
-        let removes = files.iter().map(|file| remove(&file.path, file.size, now));
+        let removes = files.iter().map(|file| remove(&file.path, file.size, now, false));
         let adds = merged.iter().map(|file| Action::Add(Add { data_change: false, ..file.add.clone() }));
         let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
         self.sync_data(kind, &merged)?;
@@ -391,11 +452,11 @@ pub(crate) fn bytes(size: i64) -> u64 {
     u64::try_from(size).unwrap_or(0)
 }
 
-/// The log action that replaces a file.
-pub(crate) fn remove(path: &str, size: i64, now: i64) -> Action {
+/// The log action that removes a file. `data_change` is whether its rows are in no other file.
+pub(crate) fn remove(path: &str, size: i64, now: i64, data_change: bool) -> Action {
     Action::Remove(Remove {
         path: path.to_owned(),
-        data_change: false,
+        data_change,
         deletion_timestamp: Some(now),
         extended_file_metadata: Some(true),
         partition_values: Some(HashMap::new()),

@@ -229,7 +229,7 @@ impl History {
         made: &[DataFile],
     ) -> Result<bool, HistoryError> {
         let now = chrono::Utc::now().timestamp_millis();
-        let removes = step.removed.iter().map(|file| remove(&file.path, file.size, now));
+        let removes = step.removed.iter().map(|file| remove(&file.path, file.size, now, false));
         let adds = made.iter().map(|file| Action::Add(file.add.clone()));
         let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
         self.replace(TableKind::TestDays, table, removes.chain(adds).collect(), TRANSACTION, operation).await

@@ -289,6 +289,11 @@ impl ExpectedError {
         }
     }
 
+    /// The error and its causes, in one line.
+    pub(crate) fn with_causes(&self) -> String {
+        std::iter::once(self.to_string()).chain(self.causes()).collect::<Vec<_>>().join(": ")
+    }
+
     /// The reasons below the message, outermost first.
     pub(crate) fn causes(&self) -> Vec<String> {
         let mut causes = Vec::new();

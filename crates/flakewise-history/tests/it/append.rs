@@ -80,7 +80,9 @@ fn ids_are_remembered_across_checkpoints() {
         history.append(std::slice::from_ref(batch)).expect("written");
     }
     let keep = std::time::Duration::ZERO;
-    history.maintain(&MaintainOptions { dry_run: false, keep }, &|_, _, _| {}).expect("maintained");
+    history
+        .maintain(&MaintainOptions { dry_run: false, keep, expire: None }, &|_, _, _| {})
+        .expect("maintained");
     assert!(checkpoints(&folder) > 0, "maintenance makes a checkpoint");
     let appended = open(&folder).append(&batches).expect("written");
     assert_eq!(appended.reports_known, 3);

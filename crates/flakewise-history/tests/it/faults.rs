@@ -271,7 +271,7 @@ fn a_merge_whose_commit_was_applied_unseen_loses_nothing() {
     let mut seen = BTreeMap::new();
     for (number, rounds) in stores().into_iter().enumerate() {
         let (store, history) = faulty(&format!("maintain{number}"), 1800 + number as u64);
-        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1) };
+        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
         let mut next = 0;
         for round in 1..=rounds {
             store.set_share(0.0);

@@ -1,13 +1,14 @@
 use std::time::Duration;
 
-use flakewise_history::{History, MaintainOptions, MaintainSummary};
+use chrono::NaiveDate;
+use flakewise_history::{Expiry, History, MaintainOptions, MaintainSummary, ReportOptions};
 use flakewise_model::Outcome::Passed;
 use flakewise_testkit::BatchBuilder;
 
 use crate::{count, open, scratch};
 
 fn maintain(history: &History, dry_run: bool) -> Vec<MaintainSummary> {
-    let options = MaintainOptions { dry_run, keep: Duration::ZERO };
+    let options = MaintainOptions { dry_run, keep: Duration::ZERO, expire: None };
     history.maintain(&options, &|_, _, _| {}).expect("maintained")
 }
 
@@ -70,7 +71,7 @@ fn two_processes_that_merge_the_same_files_double_nothing() {
             history.append(&[batch]).expect("written");
         }
         // When one has opened the table and decided what to merge, the other one does it.
-        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1) };
+        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
         let merge_too = |what: &str, _, _| {
             if what.starts_with(table) {
                 let other = || open(&folder).maintain(&options, &|_, _, _| {}).expect("maintained");
@@ -83,6 +84,51 @@ fn two_processes_that_merge_the_same_files_double_nothing() {
         assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 18);
         assert_eq!(count(&history, "SELECT count(*) FROM reports"), 6);
     }
+}
+
+#[test]
+fn days_that_are_too_old_expire_in_whole_spans() {
+    let (folder, history) = scratch();
+    let batches: Vec<_> = (0..100)
+        .map(|day| BatchBuilder::new(&format!("r{day}"), &format!("c{day}"), day * 24).bystanders(3).build())
+        .collect();
+    history.append(&batches).expect("written");
+    maintain(&history, false);
+    let days = "SELECT count(DISTINCT day) FROM attempts";
+    let newest = "SELECT CAST(max(day) AS INT) FROM attempts";
+    let last =
+        NaiveDate::from_epoch_days(i32::try_from(count(&history, newest)).expect("a day")).expect("a day");
+    let expire = |days, today: NaiveDate, dry_run| {
+        let expire = Some(Expiry { days, today });
+        let options = MaintainOptions { dry_run, keep: Duration::from_hours(1), expire };
+        history.maintain(&options, &|_, _, _| {}).expect("maintained")
+    };
+    let expired = |summaries: &[MaintainSummary]| -> Vec<usize> {
+        summaries.iter().map(|summary| summary.days_expired).collect()
+    };
+    // Neither a clock that is behind nor one that is ahead removes what is recent.
+    let long_ago = NaiveDate::from_ymd_opt(2020, 1, 1).expect("a date");
+    assert_eq!(expired(&expire(40, long_ago, false)), [0, 0, 0]);
+    let in_years = NaiveDate::from_ymd_opt(2090, 1, 1).expect("a date");
+    let planned = expired(&expire(40, in_years, true));
+    assert_eq!(count(&history, days), 100);
+    assert_eq!(expired(&expire(40, in_years, false)), planned);
+    assert_eq!(planned[0], planned[1], "runs and attempts");
+    let left = 100 - i64::try_from(planned[0]).expect("few");
+    assert!((41..41 + 32).contains(&left), "{left} days are left");
+    for table in ["attempts", "reports", "test_days"] {
+        let query = format!("SELECT count(DISTINCT day) FROM {table}");
+        assert_eq!(count(&history, &query), left, "{table}");
+        let query = format!("SELECT count(*) FROM {table} WHERE day < DATE '{last}' - INTERVAL '71' DAY");
+        assert_eq!(count(&history, &query), 0, "{table}");
+    }
+    assert_eq!(expired(&expire(40, last, false)), [0, 0, 0], "nothing is left to do");
+    // What comes late is gone with the next time, and only that.
+    history.append(&[BatchBuilder::new("late", "c1", 0).bystanders(3).build()]).expect("written");
+    assert_eq!(count(&history, days), left + 1);
+    assert_eq!(expired(&expire(40, last, false)), [1, 1, 0]);
+    assert_eq!(count(&history, days), left);
+    assert_eq!(open(&folder).report(&ReportOptions::default()).expect("a report").runs, left.unsigned_abs());
 }
 
 /// The data files of a table.

@@ -15,7 +15,7 @@ use super::shared::StoreArguments;
         small. It sums up each day in the table test_days, which report reads instead of all\n\
         attempts, and removes unreferenced files once they are old enough that no reader needs\n\
         them. It is safe to run at any time, concurrently with ingests and with itself.",
-    after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain\n  flakewise maintain --follow"
+    after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain\n  flakewise maintain --follow\n  flakewise maintain --expire 400"
 )]
 pub(crate) struct MaintainArguments {
     #[command(flatten)]
@@ -32,6 +32,10 @@ pub(crate) struct MaintainArguments {
     /// Pause between two looks for landed results, with `--follow`
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) interval: u64,
+
+    /// Remove results of days that are older than this, in steps of 32 days [default: keep all]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) expire: Option<u32>,
 
     /// Keep unreferenced files for this long, for concurrent readers and writers
     #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flakewise_history::{History, HistoryError, MaintainOptions, MaintainSummary};
+use flakewise_history::{Expiry, History, HistoryError, MaintainOptions, MaintainSummary};
 use flakewise_report::{count, number};
 
 use crate::args::MaintainArguments;
@@ -17,7 +17,9 @@ const TIDY_INTERVAL: Duration = Duration::from_hours(1);
 pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let history = super::history(&arguments.store)?;
     let keep = Duration::from_secs(arguments.keep.saturating_mul(3600));
-    let options = MaintainOptions { dry_run: arguments.dry_run, keep };
+    let today = chrono::Utc::now().date_naive();
+    let expire = arguments.expire.map(|days| Expiry { days, today });
+    let options = MaintainOptions { dry_run: arguments.dry_run, keep, expire };
     if arguments.follow {
         return follow(&history, &options, Duration::from_secs(arguments.interval), printer);
     }
@@ -50,8 +52,7 @@ fn follow(
         match round(history, options, &mut tidied, printer) {
             // The store may be back by the next round.
             Err(error) if matches!(&error, ExpectedError::History(error) if error.is_store_trouble()) => {
-                let reasons: Vec<_> = std::iter::once(error.to_string()).chain(error.causes()).collect();
-                printer.warning(&reasons.join(": "));
+                printer.warning(&error.with_causes());
             }
             done => done?,
         }
@@ -119,12 +120,15 @@ fn tidy(history: &History, options: &MaintainOptions, printer: &Printer) -> Resu
 }
 
 fn line(summary: &MaintainSummary, dry_run: bool) -> String {
-    let [merge, roll_up, remove] = if dry_run {
-        ["would merge", "would roll up", "would remove"]
+    let [expire, merge, roll_up, remove] = if dry_run {
+        ["would expire", "would merge", "would roll up", "would remove"]
     } else {
-        ["merged", "rolled up", "removed"]
+        ["expired", "merged", "rolled up", "removed"]
     };
     let mut parts = Vec::new();
+    if summary.days_expired > 0 {
+        parts.push(format!("{expire} {}", count(summary.days_expired as u64, "day")));
+    }
     if summary.days_compacted > 0 {
         let bytes = match summary.bytes_after {
             Some(after) => format!(", {} to {}", size(summary.bytes_before), size(after)),

@@ -158,9 +158,7 @@ pub(super) fn run(
             printer.hint("the next run or ingest sends it; keep this directory between jobs");
         }
         Some(Err(error)) => {
-            let reasons = std::iter::once(error.to_string()).chain(error.causes());
-            let reasons: Vec<_> = reasons.collect();
-            printer.warning(&format!("this run is not recorded in the history: {}", reasons.join(": ")));
+            printer.warning(&format!("this run is not recorded in the history: {}", error.with_causes()));
         }
     }
     written.into_iter().collect::<Result<(), _>>()?;

@@ -274,8 +274,7 @@ fn bucket(arguments: &DoctorArguments, shown: &str) -> Check {
                 .hint("two jobs that record at the same time lose results there: use another store, or let one job at a time record and set FLAKEWISE_SINGLE_WRITER=1")
         }
         Err(error) => {
-            let reasons: Vec<_> = std::iter::once(error.to_string()).chain(error.causes()).collect();
-            Check::new("store", Status::Error, format!("{shown}: {}", reasons.join(": ")))
+            Check::new("store", Status::Error, format!("{shown}: {}", error.with_causes()))
                 .hint("credentials are read from the environment of the provider, such as AWS_REGION and AWS_ACCESS_KEY_ID")
         }
     }
