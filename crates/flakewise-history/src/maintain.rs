@@ -64,7 +64,7 @@ pub struct Expiry {
 
 impl Expiry {
     /// The first day that is kept.
-    fn first_kept(&self, newest: i32) -> i32 {
+    fn first_kept(self, newest: i32) -> i32 {
         let last = newest.min(self.today.to_epoch_days());
         let first = last.saturating_sub(i32::try_from(self.days).unwrap_or(i32::MAX));
         *span(first, SPANS[0]).start()
@@ -474,8 +474,10 @@ impl Stats {
         Self(parsed.unwrap_or_default())
     }
 
+    /// How many rows there are. No file has more than that many, whatever it says.
     fn rows(&self) -> u64 {
-        self.0.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0)
+        let rows = self.0.get("numRecords").and_then(serde_json::Value::as_u64);
+        rows.unwrap_or(0).min(u32::MAX.into())
     }
 
     /// The least value of a column.

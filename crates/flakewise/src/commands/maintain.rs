@@ -16,23 +16,19 @@ const TIDY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
     let history = super::history(&arguments.store)?;
-    let keep = Duration::from_secs(arguments.keep.saturating_mul(3600));
-    let today = chrono::Utc::now().date_naive();
-    let expire = arguments.expire.map(|days| Expiry { days, today });
-    let options = MaintainOptions { dry_run: arguments.dry_run, keep, expire };
     if arguments.follow {
-        return follow(&history, &options, Duration::from_secs(arguments.interval), printer);
+        return follow(&history, arguments, printer);
     }
     if !arguments.dry_run {
         land(&history, printer)?;
-        tidy(&history, &options, printer)?;
+        tidy(&history, arguments, printer)?;
         return Ok(ExitCode::Success);
     }
     let landed = history.landed()?.len() as u64;
     if landed > 0 {
         printer.data(&format!("{:<9} would commit {}\n", "landing", count(landed, "file")))?;
     }
-    match tidy(&history, &options, printer) {
+    match tidy(&history, arguments, printer) {
         // The history begins with what has landed.
         Err(ExpectedError::History(HistoryError::NoHistory { .. })) if landed > 0 => {}
         done => done?,
@@ -43,27 +39,26 @@ pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Resu
 /// Commits what lands, until somebody ends the process. That is safe at any time.
 fn follow(
     history: &History,
-    options: &MaintainOptions,
-    interval: Duration,
+    arguments: &MaintainArguments,
     printer: &Printer,
 ) -> Result<ExitCode, ExpectedError> {
     let mut tidied = None;
     loop {
-        match round(history, options, &mut tidied, printer) {
+        match round(history, arguments, &mut tidied, printer) {
             // The store may be back by the next round.
             Err(error) if matches!(&error, ExpectedError::History(error) if error.is_store_trouble()) => {
                 printer.warning(&error.with_causes());
             }
             done => done?,
         }
-        std::thread::sleep(interval);
+        std::thread::sleep(Duration::from_secs(arguments.interval));
     }
 }
 
 /// Commits what has landed, and does the rest if it is time. `tidied` is when that was done last.
 fn round(
     history: &History,
-    options: &MaintainOptions,
+    arguments: &MaintainArguments,
     tidied: &mut Option<Instant>,
     printer: &Printer,
 ) -> Result<(), ExpectedError> {
@@ -71,7 +66,7 @@ fn round(
     if tidied.is_some_and(|at| at.elapsed() < TIDY_INTERVAL) {
         return Ok(());
     }
-    match tidy(history, options, printer) {
+    match tidy(history, arguments, printer) {
         // Nothing has landed yet.
         Err(ExpectedError::History(HistoryError::NoHistory { .. })) => {}
         done => {
@@ -105,9 +100,15 @@ fn land(history: &History, printer: &Printer) -> Result<(), ExpectedError> {
 }
 
 /// Merges, rolls up and removes.
-fn tidy(history: &History, options: &MaintainOptions, printer: &Printer) -> Result<(), ExpectedError> {
+fn tidy(history: &History, arguments: &MaintainArguments, printer: &Printer) -> Result<(), ExpectedError> {
+    let today = chrono::Utc::now().date_naive();
+    let options = MaintainOptions {
+        dry_run: arguments.dry_run,
+        keep: Duration::from_secs(arguments.keep.saturating_mul(3600)),
+        expire: arguments.expire.map(|days| Expiry { days, today }),
+    };
     let bar = printer.progress(0, "merging");
-    let summaries = history.maintain(options, &|what, done, all| {
+    let summaries = history.maintain(&options, &|what, done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
         bar.set_message(what.to_owned());
