@@ -100,7 +100,7 @@ pub struct MaintainSummary {
 
 impl MaintainSummary {
     fn add(&mut self, group: &Group, files_after: usize, bytes_after: Option<u64>) {
-        self.days_compacted += group.days();
+        self.days_compacted += count_days(&group.files);
         self.files_before += group.files.len();
         self.files_after += files_after;
         self.bytes_before += group.files.iter().map(|file| bytes(file.size)).sum::<u64>();
@@ -149,24 +149,22 @@ impl History {
         for kind in [TableKind::Attempts, TableKind::Verdicts, TableKind::Runs] {
             let Some(table) = self.open(kind).await? else { continue };
             let mut files = live_files(&table)?;
-            let newest = files.iter().filter_map(|file| Some(*file.days.as_ref()?.end())).max();
+            let newest = newest_day(&files);
             let first_kept = *first_kept.get_or_insert(newest.map_or(i32::MIN, |day| expiry.first_kept(day)));
             files.retain(|file| file.days.as_ref().is_some_and(|days| *days.end() < first_kept));
-            let old = Group { first_day: first_kept, files };
-            if old.files.is_empty() {
+            if files.is_empty() {
                 continue;
             }
             if !options.dry_run {
                 self.check_single_writer(&table)?;
-                let now = chrono::Utc::now().timestamp_millis();
-                let removes = old.files.iter().map(|file| remove(&file.path, file.size, now, true));
+                let removes = files.iter().map(|file| remove(&file.path, file.size, true));
                 let operation = DeltaOperation::Delete { predicate: None };
                 if !self.replace(kind, &table, removes.collect(), TRANSACTION, operation).await? {
                     // Another process replaces files: they are left for the next time.
                     continue;
                 }
             }
-            expired.insert(kind.name(), old.days());
+            expired.insert(kind.name(), count_days(&files));
         }
         Ok(expired)
     }
@@ -197,7 +195,7 @@ impl History {
                     summary.add(group, merged.len(), Some(after));
                     summary.doubles_dropped += doubles;
                 }
-                None => summary.days_left_to_others += group.days(),
+                None => summary.days_left_to_others += count_days(&group.files),
             }
             table.update_state().await.map_err(|error| self.unwritable(error))?;
         }
@@ -239,8 +237,7 @@ impl History {
         files: &[LiveFile],
     ) -> Result<Option<(Vec<DataFile>, u64)>, HistoryError> {
         let (merged, doubles) = self.merge(kind, table, files).await?;
-        let now = chrono::Utc::now().timestamp_millis();
-        let removes = files.iter().map(|file| remove(&file.path, file.size, now, false));
+        let removes = files.iter().map(|file| remove(&file.path, file.size, false));
         let adds = merged.iter().map(|file| Action::Add(Add { data_change: false, ..file.add.clone() }));
         let operation = DeltaOperation::Optimize { predicate: None, target_size: 0 };
         self.sync_data(kind, &merged)?;
@@ -378,6 +375,16 @@ pub(crate) fn by_days<T>(
     groups
 }
 
+/// How many days these files have, those without rows between two others included.
+fn count_days(files: &[LiveFile]) -> usize {
+    files.iter().filter_map(|file| file.days.clone()).flatten().collect::<BTreeSet<_>>().len()
+}
+
+/// The last day of all files.
+pub(crate) fn newest_day(files: &[LiveFile]) -> Option<i32> {
+    files.iter().filter_map(|file| Some(*file.days.as_ref()?.end())).max()
+}
+
 /// Files that should be one file, or as few as their rows allow.
 pub(crate) struct Group {
     first_day: i32,
@@ -385,11 +392,6 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    fn days(&self) -> usize {
-        let days = self.files.iter().filter_map(|file| file.days.clone());
-        days.flatten().collect::<BTreeSet<_>>().len()
-    }
-
     /// Whether its files are still those of the table: another process may have merged them.
     fn is_in(&self, table: &DeltaTable) -> Result<bool, HistoryError> {
         let snapshot = table.snapshot().map_err(HistoryError::query)?;
@@ -419,7 +421,7 @@ impl Group {
 /// into one file. What came later to days that share a file joins them, so that what was taken in
 /// twice is always found.
 pub(crate) fn groups(files: Vec<LiveFile>) -> Vec<Group> {
-    let newest = files.iter().filter_map(|file| Some(*file.days.as_ref()?.end())).max();
+    let newest = newest_day(&files);
     let mut groups = Vec::new();
     let mut left = files;
     for (place, length) in SPANS.into_iter().enumerate() {
@@ -453,11 +455,11 @@ pub(crate) fn bytes(size: i64) -> u64 {
 }
 
 /// The log action that removes a file. `data_change` is whether its rows are in no other file.
-pub(crate) fn remove(path: &str, size: i64, now: i64, data_change: bool) -> Action {
+pub(crate) fn remove(path: &str, size: i64, data_change: bool) -> Action {
     Action::Remove(Remove {
         path: path.to_owned(),
         data_change,
-        deletion_timestamp: Some(now),
+        deletion_timestamp: Some(chrono::Utc::now().timestamp_millis()),
         extended_file_metadata: Some(true),
         partition_values: Some(HashMap::new()),
         size: Some(size),

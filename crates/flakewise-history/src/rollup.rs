@@ -38,7 +38,7 @@ use crate::files::{DataFile, FileWriter, date};
 use crate::gather::{others, passing};
 use crate::maintain::{
     LiveFile, MaintainOptions, MaintainSummary, SPANS, Stats, by_days, bytes, conform, is_within, live_files,
-    overlap, remove, span,
+    newest_day, overlap, remove, span,
 };
 use crate::report::{Columns, collect, literal, stream_of};
 use crate::session::{Reading, empty_session, null, register_empty, register_here, register_rows};
@@ -228,8 +228,7 @@ impl History {
         step: &Step,
         made: &[DataFile],
     ) -> Result<bool, HistoryError> {
-        let now = chrono::Utc::now().timestamp_millis();
-        let removes = step.removed.iter().map(|file| remove(&file.path, file.size, now, false));
+        let removes = step.removed.iter().map(|file| remove(&file.path, file.size, false));
         let adds = made.iter().map(|file| Action::Add(file.add.clone()));
         let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
         self.replace(TableKind::TestDays, table, removes.chain(adds).collect(), TRANSACTION, operation).await
@@ -630,7 +629,7 @@ impl Step {
 /// What to do, the oldest days first.
 fn plan(files: &[LiveFile], existing: &[RollUp]) -> Vec<Step> {
     let dated = || files.iter().filter_map(|file| Some((file.days.clone()?, file)));
-    let Some(newest) = dated().map(|(days, _)| *days.end()).max() else { return Vec::new() };
+    let Some(newest) = newest_day(files) else { return Vec::new() };
     let valid = current(files, existing.to_vec());
     let is_valid = |one: &RollUp| valid.iter().any(|valid| valid.path == one.path);
     // The longest span that is over, and the file's own in any case.

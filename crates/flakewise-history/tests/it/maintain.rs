@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use chrono::NaiveDate;
 use flakewise_history::{Expiry, History, MaintainOptions, MaintainSummary, ReportOptions};
+use flakewise_model::Batch;
 use flakewise_model::Outcome::Passed;
 use flakewise_testkit::BatchBuilder;
 
@@ -41,10 +42,7 @@ fn small_files_of_a_day_become_one_and_nothing_is_lost() {
 #[test]
 fn small_days_share_a_file_when_their_span_is_over() {
     let (folder, history) = scratch();
-    let batches: Vec<_> = (0..80)
-        .map(|day| BatchBuilder::new(&format!("r{day}"), &format!("c{day}"), day * 24).bystanders(3).build())
-        .collect();
-    history.append(&batches).expect("written");
+    history.append(&runs_of_days(80)).expect("written");
     maintain(&history, false);
     assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 80 * 3);
     // At most three of 32 days, four of eight, and eight of one: the span of the newest is not over.
@@ -89,10 +87,7 @@ fn two_processes_that_merge_the_same_files_double_nothing() {
 #[test]
 fn days_that_are_too_old_expire_in_whole_spans() {
     let (folder, history) = scratch();
-    let batches: Vec<_> = (0..100)
-        .map(|day| BatchBuilder::new(&format!("r{day}"), &format!("c{day}"), day * 24).bystanders(3).build())
-        .collect();
-    history.append(&batches).expect("written");
+    history.append(&runs_of_days(100)).expect("written");
     maintain(&history, false);
     let days = "SELECT count(DISTINCT day) FROM attempts";
     let newest = "SELECT CAST(max(day) AS INT) FROM attempts";
@@ -129,6 +124,12 @@ fn days_that_are_too_old_expire_in_whole_spans() {
     assert_eq!(expired(&expire(40, last, false)), [1, 1, 0]);
     assert_eq!(count(&history, days), left);
     assert_eq!(open(&folder).report(&ReportOptions::default()).expect("a report").runs, left.unsigned_abs());
+}
+
+/// One run with three attempts on each of so many days.
+fn runs_of_days(days: i64) -> Vec<Batch> {
+    let run = |day| BatchBuilder::new(&format!("r{day}"), &format!("c{day}"), day * 24).bystanders(3).build();
+    (0..days).map(run).collect()
 }
 
 /// The data files of a table.
