@@ -25,6 +25,17 @@ use deltalake::DeltaTable;
 use deltalake::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
+use deltalake::arrow::compute::{SortOptions, cast};
+use deltalake::arrow::datatypes::SchemaRef;
+use deltalake::arrow::error::ArrowError;
+use deltalake::datafusion::error::DataFusionError;
+use deltalake::datafusion::execution::SendableRecordBatchStream;
+use deltalake::datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+use deltalake::datafusion::physical_expr::expressions::col;
+use deltalake::datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
+use deltalake::datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use deltalake::datafusion::physical_plan::sorts::streaming_merge::StreamingMergeBuilder;
+use deltalake::datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use deltalake::datafusion::prelude::SessionContext;
 use deltalake::kernel::Action;
 use deltalake::protocol::{DeltaOperation, SaveMode};
@@ -40,13 +51,20 @@ use crate::maintain::{
     LiveFile, MaintainOptions, MaintainSummary, SPANS, Stats, by_days, bytes, conform, is_within, live_files,
     newest_day, overlap, remove, span,
 };
-use crate::report::{Columns, collect, literal, stream_of};
-use crate::session::{Reading, empty_session, null, register_empty, register_here, register_rows};
+use crate::report::{Columns, collect, stream_of};
+use crate::session::{
+    Reading, empty_session, null, register_empty, register_here, register_rows, sequential_session,
+};
 use crate::table::TableKind;
 use crate::{History, HistoryError};
 
 /// Only one process at a time commits roll-ups: commits with this id exclude each other.
 const TRANSACTION: &str = "flakewise.roll-up";
+/// How many rows are merged at a time.
+const MERGED_ROWS: usize = 8192;
+/// How the rows of a file are sorted, and where nulls are.
+const ORDER: [(&str, &str); 5] =
+    [("test", "FIRST"), ("day", "LAST"), ("variant", "LAST"), ("run", "LAST"), ("number", "LAST")];
 
 /// A session in which attempts are rolled up as far as that is current.
 pub(crate) struct DailySession {
@@ -161,30 +179,38 @@ impl History {
                 all.extend(rows);
             }
         }
-        let mut sources: [Vec<String>; 2] = [Vec::new(), Vec::new()];
         let names: Vec<_> = TEST_DAYS.iter().map(|column| format!("\"{}\"", column.name)).collect();
         let names = names.join(", ");
-        for ((name, sources), rows) in ["fresh_days", "fresh_rest"].into_iter().zip(&mut sources).zip(fresh) {
-            if !rows.is_empty() {
-                register_rows(&session, name, rows)?;
-                sources.push(format!("SELECT {names} FROM {name}"));
+        let schema = written_schema(TEST_DAYS);
+        let mut made = Vec::new();
+        for (of_days, fresh) in [true, false].into_iter().zip(fresh) {
+            let mut sorted = Vec::new();
+            if !fresh.is_empty() {
+                register_rows(&session, "fresh", fresh)?;
+                let order: Vec<_> =
+                    ORDER.iter().map(|(name, nulls)| format!("{name} NULLS {nulls}")).collect();
+                let query = format!("SELECT {names} FROM fresh ORDER BY {}", order.join(", "));
+                sorted.push(stream_of(&session, &query).await?);
+                session.deregister_table("fresh").map_err(HistoryError::query)?;
             }
-        }
-        // Files that cover fewer days are put together.
-        let former = [("former_days", true), ("former_rest", false)];
-        for ((name, of_days), sources) in former.into_iter().zip(&mut sources) {
-            let of_kind = step.parts.iter().filter(|part| part.of_days == of_days);
-            let paths: Vec<_> = of_kind.map(|part| part.path.clone()).collect();
-            if !paths.is_empty() {
-                register_here(&session, name, table, TEST_DAYS, Some(paths), Reading::Most)
+            // Files that cover fewer days are put together. Each of them is sorted, so few rows are in memory.
+            for part in step.parts.iter().filter(|part| part.of_days == of_days) {
+                let session = sequential_session();
+                let file = Some(vec![part.path.clone()]);
+                register_here(&session, "part", table, TEST_DAYS, file, Reading::Most)
                     .await
                     .map_err(HistoryError::query)?;
-                sources.push(format!("SELECT {names} FROM {name}"));
+                sorted.push(stream_of(&session, &format!("SELECT {names} FROM part")).await?);
             }
-        }
-        let mut made = Vec::new();
-        for sources in sources.iter().filter(|sources| !sources.is_empty()) {
-            let file = self.write_sorted(&session, sources, &step.source).await?;
+            if sorted.is_empty() {
+                continue;
+            }
+            let mut rows = merged(sorted, &schema).map_err(HistoryError::query)?;
+            let mut file = FileWriter::new(Arc::clone(&schema)).map_err(|error| self.unwritable(error))?;
+            while let Some(batch) = rows.try_next().await.map_err(HistoryError::query)? {
+                let batch = self.rolled_from(&batch, &step.source).map_err(HistoryError::query)?;
+                file.write(&batch).map_err(|error| self.unwritable(error))?;
+            }
             if file.rows() > 0 {
                 made.push(self.put_file(table, file).await?);
             }
@@ -193,32 +219,19 @@ impl History {
         Ok(made)
     }
 
-    /// A file with all rows of these queries, sorted by test.
-    async fn write_sorted(
-        &self,
-        session: &SessionContext,
-        sources: &[String],
-        source: &str,
-    ) -> Result<FileWriter, HistoryError> {
-        let names = TEST_DAYS.iter().map(|column| match column.name {
-            "project" => format!("{} AS project", literal(&self.project)),
-            "rolled_from" => format!("{} AS rolled_from", literal(source)),
-            name => format!("\"{name}\""),
+    /// The rows with the name of the project, and of what they were rolled up from.
+    fn rolled_from(&self, batch: &RecordBatch, source: &str) -> Result<RecordBatch, ArrowError> {
+        let schema = batch.schema();
+        let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
+            let text = match field.name().as_str() {
+                "project" => self.project.as_str(),
+                "rolled_from" => source,
+                _ => return Ok(Arc::clone(column)),
+            };
+            let texts = StringArray::from_iter_values(std::iter::repeat_n(text, batch.num_rows()));
+            cast(&texts, field.data_type())
         });
-        let names: Vec<_> = names.collect();
-        let query = format!(
-            "SELECT {} FROM ({}) AS rows ORDER BY test NULLS FIRST, day, variant, run, number",
-            names.join(", "),
-            sources.join(" UNION ALL ")
-        );
-        let mut stream = stream_of(session, &query).await?;
-        let schema = written_schema(TEST_DAYS);
-        let mut file = FileWriter::new(Arc::clone(&schema)).map_err(|error| self.unwritable(error))?;
-        while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
-            let batch = conform(&batch, &schema).map_err(HistoryError::query)?;
-            file.write(&batch).map_err(|error| self.unwritable(error))?;
-        }
-        Ok(file)
+        RecordBatch::try_new(Arc::clone(&schema), columns.collect::<Result<_, _>>()?)
     }
 
     /// Whether the commit was made; if not, another one came first.
@@ -280,6 +293,33 @@ impl History {
         }
         Ok(made)
     }
+}
+
+/// Puts sorted rows together. Little of each stream is in memory at any time.
+fn merged(
+    streams: Vec<SendableRecordBatchStream>,
+    schema: &SchemaRef,
+) -> Result<SendableRecordBatchStream, DataFusionError> {
+    let schema = conform(&RecordBatch::new_empty(Arc::clone(schema)), schema)?.schema();
+    let streams = streams.into_iter().map(|rows| {
+        let to = Arc::clone(&schema);
+        let rows = rows.map(move |batch| Ok(conform(&batch?, &to)?));
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), rows)) as SendableRecordBatchStream
+    });
+    let keys = ORDER.iter().map(|(name, nulls)| {
+        let options = SortOptions { descending: false, nulls_first: *nulls == "FIRST" };
+        Ok(PhysicalSortExpr::new(col(name, &schema)?, options))
+    });
+    let order = LexOrdering::new(keys.collect::<Result<Vec<_>, DataFusionError>>()?);
+    let memory: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+    StreamingMergeBuilder::new()
+        .with_streams(streams.collect())
+        .with_schema(Arc::clone(&schema))
+        .with_expressions(&order.expect("there are columns"))
+        .with_metrics(BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), 0))
+        .with_batch_size(MERGED_ROWS)
+        .with_reservation(MemoryConsumer::new("roll-ups").register(&memory))
+        .build()
 }
 
 /// Columns of the three kinds of rows.
@@ -684,6 +724,40 @@ mod tests {
 
     use super::*;
     use crate::maintain::{FILE_ROWS, Group, groups};
+
+    /// Rows with a test, a day and the number of a run, as one stream.
+    fn rows_of(rows: &[(Option<&str>, i32, Option<i32>)]) -> SendableRecordBatchStream {
+        let tests: StringArray = rows.iter().map(|(test, _, _)| *test).collect();
+        let days: Date32Array = rows.iter().map(|(_, day, _)| Some(*day)).collect();
+        let numbers: Int32Array = rows.iter().map(|(_, _, number)| *number).collect();
+        let columns: [(&str, ArrayRef); 3] =
+            [("test", Arc::new(tests)), ("day", Arc::new(days)), ("number", Arc::new(numbers))];
+        let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+        Box::pin(RecordBatchStreamAdapter::new(batch.schema(), stream::iter([Ok(batch)])))
+    }
+
+    #[test]
+    fn sorted_files_are_merged_into_a_sorted_one() {
+        let streams = vec![
+            rows_of(&[(None, 2, Some(0)), (None, 2, Some(1)), (Some("a"), 2, None), (Some("c"), 2, None)]),
+            rows_of(&[(None, 1, Some(0)), (Some("b"), 1, None), (Some("c"), 1, None)]),
+            rows_of(&[(Some("a"), 3, None), (Some("c"), 3, None), (Some("d"), 3, None)]),
+        ];
+        let merged = merged(streams, &written_schema(TEST_DAYS)).expect("columns to sort by");
+        let batches: Vec<_> = futures::executor::block_on(merged.try_collect()).expect("rows");
+        let mut rows = Vec::new();
+        for batch in &batches {
+            assert_eq!(batch.num_columns(), TEST_DAYS.len(), "columns that are missing are null");
+            let columns = Columns(batch);
+            let days =
+                columns.days("day").expect("days").into_iter().map(|day| day.map(|day| day.to_epoch_days()));
+            rows.extend(columns.texts("test").expect("texts").into_iter().zip(days));
+        }
+        let tests: Vec<_> = rows.iter().map(|(test, day)| (test.as_deref(), day.unwrap_or(0))).collect();
+        let of_tests = [("a", 2), ("a", 3), ("b", 1), ("c", 1), ("c", 2), ("c", 3), ("d", 3)];
+        let expected = [(None, 1), (None, 2), (None, 2)].into_iter();
+        assert_eq!(tests, expected.chain(of_tests.map(|(test, day)| (Some(test), day))).collect::<Vec<_>>());
+    }
 
     /// A store, and what `maintain` has made of it.
     #[derive(Default)]

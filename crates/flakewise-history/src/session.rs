@@ -58,6 +58,15 @@ fn config(reading: Reading) -> SessionConfig {
 /// A session of this process with nothing in it.
 pub(crate) fn empty_session(reading: Reading) -> SessionContext {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    session_on(cores, reading)
+}
+
+/// A session that reads the rows of a file in their order.
+pub(crate) fn sequential_session() -> SessionContext {
+    session_on(1, Reading::Most)
+}
+
+fn session_on(cores: usize, reading: Reading) -> SessionContext {
     let config = config(reading).with_target_partitions(cores);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(MEMORY)))
