@@ -1,11 +1,13 @@
 //! One history that grows: what another million attempts cost, and what each
-//! command needs, at a million, ten million and a hundred million.
+//! command needs, at a million, ten million and a hundred million. Machines change their
+//! speed, so the same days go into a new history at the same time.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use flakewise_history::{History, StoreUrl};
+use flakewise_model::Batch;
 
 use crate::generate::{Generator, Scale};
 use crate::measure::{Cost, header, own_cpu, run as measured, size_of};
@@ -36,40 +38,52 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         Growth { flakewise: &options.flakewise, store, generator: Generator::new(scale, options.seed) };
     println!("days     of {day_rows} attempts in 10 appends, `maintain` after each\n");
     println!(
-        "              bytes per attempt  append   maintain                     report          show           suggest"
+        "              bytes per attempt     append      maintain              report          show             suggest"
     );
     println!(
-        "attempts  files  rows  rolled up  CPU s of a million    MB     CPU s     MB   CPU s     MB   read    CPU s     MB"
+        "attempts  files  rows  rolled up   CPU s  times  CPU s  times   MB    CPU s   MB   CPU s   MB   read    CPU s   MB"
     );
     let mut day = 0;
     for size in sizes {
-        let (mut append, mut maintain, mut memory) = (Duration::ZERO, Duration::ZERO, 0);
+        let (mut here, mut beside, mut memory) = (Spent::default(), Spent::default(), 0);
+        let folder = tempfile::tempdir()?;
+        let new_store = folder.path().to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
+        let new = History::new(StoreUrl::parse(&new_store)?, PROJECT);
         while day < *size {
-            let appended = growth.append_day(&history, day, commits_per_day)?;
-            let maintained = growth.command(&["maintain"])?;
-            // Of the last two days.
-            if *size - day <= 2 {
-                append += appended;
-                maintain += maintained.cpu;
+            let is_measured = *size - day <= 2;
+            let (mut append, mut append_to_new) = (Duration::ZERO, Duration::ZERO);
+            for commit in day * commits_per_day..(day + 1) * commits_per_day {
+                let batches = growth.generator.commit(commit);
+                append += cpu_of_append(&history, &batches)?;
+                if is_measured {
+                    append_to_new += cpu_of_append(&new, &batches)?;
+                }
             }
+            let maintained = growth.command(&growth.store, &["maintain"])?;
             memory = memory.max(maintained.peak);
+            if is_measured {
+                here.add(append, maintained.cpu);
+                beside.add(append_to_new, growth.command(&new_store, &["maintain"])?.cpu);
+            }
             day += 1;
         }
         let rows = day * day_rows;
         let per_million = 1e6 / (2 * day_rows) as f64;
         let files = history.data_files()?;
         let bytes = size_of(&files.attempts);
-        let report = growth.command(&["report", "--format", "json"])?;
+        let report = growth.command(&growth.store, &["report", "--format", "json"])?;
         let test = growth.generator.test(SHOWN).as_str().to_owned();
-        let show = growth.command(&["show", &test, "--format", "json"])?;
-        let suggest = growth.command(&["quarantine", "suggest"])?;
+        let show = growth.command(&growth.store, &["show", &test, "--format", "json"])?;
+        let suggest = growth.command(&growth.store, &["quarantine", "suggest"])?;
         println!(
-            "{rows:>8}  {:>5}  {:>4.1}       {:>4.1}   {:>5.2}      {:>5.2}    {:>4}     {:>5.2}   {:>4}   {:>5.2}   {:>4}   {:>4.1} %   {:>5.2}   {:>4}",
+            "{rows:>9} {:>5}  {:>4.1}       {:>4.1}   {:>5.2}  {:>5.2}  {:>5.2}  {:>5.2}  {:>3}    {:>5.2}  {:>3}   {:>5.2}  {:>3}  {:>4.1} %   {:>5.2}  {:>3}",
             files.attempts.len() + files.test_days.len(),
             bytes as f64 / rows as f64,
             size_of(&files.test_days) as f64 / rows as f64,
-            append.as_secs_f64() * per_million,
-            maintain.as_secs_f64() * per_million,
+            here.append.as_secs_f64() * per_million,
+            here.append.as_secs_f64() / beside.append.as_secs_f64(),
+            here.maintain.as_secs_f64() * per_million,
+            here.maintain.as_secs_f64() / beside.maintain.as_secs_f64(),
             memory,
             report.cpu.as_secs_f64(),
             report.peak,
@@ -83,9 +97,31 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
     println!(
         "\nfiles: of attempts and roll-ups; rows: of attempts; MB: the most memory of the process; read: bytes that\n\
          `show` read, log and footers included, in per cent of the attempts; suggest: `quarantine suggest`. Of\n\
-         `append` and `maintain` the last two days count."
+         `append` and `maintain` the last two days count, for a million attempts. times: CPU time beside the same two\n\
+         days in a new history, measured in turns."
     );
     Ok(())
+}
+
+/// CPU time of two commands.
+#[derive(Default)]
+struct Spent {
+    append: Duration,
+    maintain: Duration,
+}
+
+impl Spent {
+    fn add(&mut self, append: Duration, maintain: Duration) {
+        self.append += append;
+        self.maintain += maintain;
+    }
+}
+
+/// What an append costs.
+fn cpu_of_append(history: &History, batches: &[Batch]) -> Outcome<Duration> {
+    let before = own_cpu()?;
+    history.append(batches)?;
+    Ok(own_cpu()?.saturating_sub(before))
 }
 
 struct Growth<'a> {
@@ -95,22 +131,10 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// Appends the runs of a day; what that costs without making them.
-    fn append_day(&mut self, history: &History, day: usize, commits: usize) -> Outcome<Duration> {
-        let mut cpu = Duration::ZERO;
-        for commit in day * commits..(day + 1) * commits {
-            let batches = self.generator.commit(commit);
-            let before = own_cpu()?;
-            history.append(&batches)?;
-            cpu += own_cpu()?.saturating_sub(before);
-        }
-        Ok(cpu)
-    }
-
-    /// Runs a command on the store.
-    fn command(&self, arguments: &[&str]) -> Outcome<Cost> {
+    /// Runs a command on a store.
+    fn command(&self, store: &str, arguments: &[&str]) -> Outcome<Cost> {
         let mut command = Command::new(self.flakewise);
-        command.args(arguments).args(["--store", &self.store, "--project", PROJECT]);
+        command.args(arguments).args(["--store", store, "--project", PROJECT]);
         Ok(measured(&mut command)?.0)
     }
 }
