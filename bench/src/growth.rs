@@ -1,13 +1,14 @@
 //! One history that grows: what another million attempts cost, and what each
 //! command needs, at a million, ten million and a hundred million. Machines change their
-//! speed, so the same days go into a new history at the same time.
+//! speed, so the days that are measured go into a new history too, in turns.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use flakewise_history::{History, StoreUrl};
 use flakewise_model::Batch;
+use tempfile::TempDir;
 
 use crate::generate::{Generator, Scale};
 use crate::measure::{Cost, header, own_cpu, run as measured, size_of};
@@ -19,8 +20,6 @@ const SHOWN: usize = 100;
 
 pub(crate) fn run(options: &Options) -> Outcome<()> {
     print!("{}", header("growth", options));
-    let scratch = tempfile::tempdir()?;
-    let store = scratch.path().join("history").to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
     // A day has half a million attempts, in CI's version 10,000.
     let (attempts_per_run, sizes): (usize, &[usize]) =
         if options.short { (100, &[2, 10]) } else { (5_000, &[2, 20, 200]) };
@@ -33,9 +32,8 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
         commits_per_day,
     };
     let day_rows = commits_per_day * scale.runs_per_commit * attempts_per_run;
-    let history = History::new(StoreUrl::parse(&store)?, PROJECT);
-    let mut growth =
-        Growth { flakewise: &options.flakewise, store, generator: Generator::new(scale, options.seed) };
+    let mut generator = Generator::new(scale, options.seed);
+    let store = Store::new(&options.flakewise)?;
     println!("days     of {day_rows} attempts in 10 appends, `maintain` after each\n");
     println!(
         "              bytes per attempt     append      maintain              report          show             suggest"
@@ -46,35 +44,33 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
     let mut day = 0;
     for size in sizes {
         let (mut here, mut beside, mut memory) = (Spent::default(), Spent::default(), 0);
-        let folder = tempfile::tempdir()?;
-        let new_store = folder.path().to_str().ok_or("the folder's name is not UTF-8")?.to_owned();
-        let new = History::new(StoreUrl::parse(&new_store)?, PROJECT);
+        let new = Store::new(&options.flakewise)?;
         while day < *size {
             let is_measured = *size - day <= 2;
-            let (mut append, mut append_to_new) = (Duration::ZERO, Duration::ZERO);
             for commit in day * commits_per_day..(day + 1) * commits_per_day {
-                let batches = growth.generator.commit(commit);
-                append += cpu_of_append(&history, &batches)?;
+                let batches = generator.commit(commit);
+                let append = store.append(&batches)?;
                 if is_measured {
-                    append_to_new += cpu_of_append(&new, &batches)?;
+                    here.append += append;
+                    beside.append += new.append(&batches)?;
                 }
             }
-            let maintained = growth.command(&growth.store, &["maintain"])?;
-            memory = memory.max(maintained.peak);
+            let maintain = store.command(&["maintain"])?;
+            memory = memory.max(maintain.peak);
             if is_measured {
-                here.add(append, maintained.cpu);
-                beside.add(append_to_new, growth.command(&new_store, &["maintain"])?.cpu);
+                here.maintain += maintain.cpu;
+                beside.maintain += new.command(&["maintain"])?.cpu;
             }
             day += 1;
         }
         let rows = day * day_rows;
         let per_million = 1e6 / (2 * day_rows) as f64;
-        let files = history.data_files()?;
+        let files = store.history.data_files()?;
         let bytes = size_of(&files.attempts);
-        let report = growth.command(&growth.store, &["report", "--format", "json"])?;
-        let test = growth.generator.test(SHOWN).as_str().to_owned();
-        let show = growth.command(&growth.store, &["show", &test, "--format", "json"])?;
-        let suggest = growth.command(&growth.store, &["quarantine", "suggest"])?;
+        let report = store.command(&["report", "--format", "json"])?;
+        let test = generator.test(SHOWN).as_str().to_owned();
+        let show = store.command(&["show", &test, "--format", "json"])?;
+        let suggest = store.command(&["quarantine", "suggest"])?;
         println!(
             "{rows:>9} {:>5}  {:>4.1}       {:>4.1}   {:>5.2}  {:>5.2}  {:>5.2}  {:>5.2}  {:>3}    {:>5.2}  {:>3}   {:>5.2}  {:>3}  {:>4.1} %   {:>5.2}  {:>3}",
             files.attempts.len() + files.test_days.len(),
@@ -110,31 +106,32 @@ struct Spent {
     maintain: Duration,
 }
 
-impl Spent {
-    fn add(&mut self, append: Duration, maintain: Duration) {
-        self.append += append;
-        self.maintain += maintain;
+/// A history in a folder of its own.
+struct Store<'a> {
+    flakewise: &'a Path,
+    folder: TempDir,
+    history: History,
+}
+
+impl<'a> Store<'a> {
+    fn new(flakewise: &'a Path) -> Outcome<Self> {
+        let folder = tempfile::tempdir()?;
+        let url = folder.path().to_str().ok_or("the folder's name is not UTF-8")?;
+        let history = History::new(StoreUrl::parse(url)?, PROJECT);
+        Ok(Self { flakewise, folder, history })
     }
-}
 
-/// What an append costs.
-fn cpu_of_append(history: &History, batches: &[Batch]) -> Outcome<Duration> {
-    let before = own_cpu()?;
-    history.append(batches)?;
-    Ok(own_cpu()?.saturating_sub(before))
-}
+    /// Appends reports; the CPU time of that.
+    fn append(&self, batches: &[Batch]) -> Outcome<Duration> {
+        let before = own_cpu()?;
+        self.history.append(batches)?;
+        Ok(own_cpu()?.saturating_sub(before))
+    }
 
-struct Growth<'a> {
-    flakewise: &'a PathBuf,
-    store: String,
-    generator: Generator,
-}
-
-impl Growth<'_> {
-    /// Runs a command on a store.
-    fn command(&self, store: &str, arguments: &[&str]) -> Outcome<Cost> {
+    /// Runs a command on the store.
+    fn command(&self, arguments: &[&str]) -> Outcome<Cost> {
         let mut command = Command::new(self.flakewise);
-        command.args(arguments).args(["--store", store, "--project", PROJECT]);
+        command.args(arguments).arg("--store").arg(self.folder.path()).args(["--project", PROJECT]);
         Ok(measured(&mut command)?.0)
     }
 }

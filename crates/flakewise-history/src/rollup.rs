@@ -62,9 +62,9 @@ use crate::{History, HistoryError};
 const TRANSACTION: &str = "flakewise.roll-up";
 /// How many rows are merged at a time.
 const MERGED_ROWS: usize = 8192;
-/// How the rows of a file are sorted, and where nulls are.
-const ORDER: [(&str, &str); 5] =
-    [("test", "FIRST"), ("day", "LAST"), ("variant", "LAST"), ("run", "LAST"), ("number", "LAST")];
+/// How the rows of a file are sorted, and whether nulls come first.
+const ORDER: [(&str, bool); 5] =
+    [("test", true), ("day", false), ("variant", false), ("run", false), ("number", false)];
 
 /// A session in which attempts are rolled up as far as that is current.
 pub(crate) struct DailySession {
@@ -170,7 +170,6 @@ impl History {
         table: &DeltaTable,
         step: &Step,
     ) -> Result<Vec<DataFile>, HistoryError> {
-        let session = empty_session(Reading::Most);
         let mut fresh: [Vec<RecordBatch>; 2] = [Vec::new(), Vec::new()];
         let days = step.fresh.iter().map(|(_, files)| self.roll_days(attempts, files.clone()));
         let mut days = stream::iter(days).buffered(self.days_at_once());
@@ -186,12 +185,12 @@ impl History {
         for (of_days, fresh) in [true, false].into_iter().zip(fresh) {
             let mut sorted = Vec::new();
             if !fresh.is_empty() {
+                let session = empty_session(Reading::Most);
                 register_rows(&session, "fresh", fresh)?;
-                let order: Vec<_> =
-                    ORDER.iter().map(|(name, nulls)| format!("{name} NULLS {nulls}")).collect();
+                let nulls = |first| if first { "FIRST" } else { "LAST" };
+                let order = ORDER.map(|(name, first)| format!("{name} NULLS {}", nulls(first)));
                 let query = format!("SELECT {names} FROM fresh ORDER BY {}", order.join(", "));
                 sorted.push(stream_of(&session, &query).await?);
-                session.deregister_table("fresh").map_err(HistoryError::query)?;
             }
             // Files that cover fewer days are put together. Each of them is sorted, so few rows are in memory.
             for part in step.parts.iter().filter(|part| part.of_days == of_days) {
@@ -306,8 +305,8 @@ fn merged(
         let rows = rows.map(move |batch| Ok(conform(&batch?, &to)?));
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&schema), rows)) as SendableRecordBatchStream
     });
-    let keys = ORDER.iter().map(|(name, nulls)| {
-        let options = SortOptions { descending: false, nulls_first: *nulls == "FIRST" };
+    let keys = ORDER.into_iter().map(|(name, nulls_first)| {
+        let options = SortOptions { descending: false, nulls_first };
         Ok(PhysicalSortExpr::new(col(name, &schema)?, options))
     });
     let order = LexOrdering::new(keys.collect::<Result<Vec<_>, DataFusionError>>()?);

@@ -126,7 +126,7 @@ fn days_that_are_too_old_expire_in_whole_spans() {
     assert_eq!(open(&folder).report(&ReportOptions::default()).expect("a report").runs, left.unsigned_abs());
 }
 
-/// One run with three attempts on each of so many days.
+/// One run with three attempts on each day.
 fn runs_of_days(days: i64) -> Vec<Batch> {
     let run = |day| BatchBuilder::new(&format!("r{day}"), &format!("c{day}"), day * 24).bystanders(3).build();
     (0..days).map(run).collect()
