@@ -387,7 +387,10 @@ impl FileWriter {
     }
 }
 
-/// Least and greatest values of the columns readers filter by.
+/// The columns readers filter by. The log has their least and greatest values in each file.
+pub(crate) const BOUNDED: [&str; 5] = ["day", "record", "rolled_from", "started_at", "test"];
+
+/// Least and greatest values of [`BOUNDED`] columns.
 #[derive(Default)]
 struct Bounds {
     rows: usize,

@@ -127,7 +127,8 @@ impl History {
         let table = if options.dry_run {
             self.open(TableKind::TestDays).await?
         } else {
-            Some(self.open_or_create(TableKind::TestDays).await?)
+            let table = self.open_or_create(TableKind::TestDays).await?;
+            Some(self.declare_bounds(TableKind::TestDays, table).await?)
         };
         let existing = table.as_ref().map(roll_ups).transpose()?.unwrap_or_default();
         let plan = plan(&files, &existing);

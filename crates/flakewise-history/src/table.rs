@@ -7,9 +7,10 @@ use deltalake::kernel::engine::arrow_data::ArrowEngineData;
 use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
+use crate::append::is_lost_race;
 use crate::bucket::has_single_writer;
 use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, TEST_DAYS, VERDICTS, delta_fields};
-use crate::files::DataFile;
+use crate::files::{BOUNDED, DataFile};
 use crate::{Guarantee, History, HistoryError};
 
 /// Where a table says which format it has.
@@ -17,6 +18,10 @@ const FORMAT_KEY: &str = "flakewise.format";
 
 /// Where a table says that its store does not keep several writers apart.
 const SINGLE_WRITER_KEY: &str = "flakewise.single-writer";
+
+/// Where a table says which columns have bounds in the log. Without it, opening a table looks for bounds
+/// of every column in every line of the log, ids of reports included.
+const BOUNDED_KEY: &str = "delta.dataSkippingStatsColumns";
 
 /// How many commits are read one by one, at most.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 10;
@@ -56,6 +61,12 @@ impl TableKind {
             Self::Renames => RENAMES,
             Self::TestDays => TEST_DAYS,
         }
+    }
+
+    /// The names of the columns that have bounds in the log.
+    fn bounded(self) -> String {
+        let is_there = |name: &&str| self.columns().iter().any(|column| column.name == *name);
+        BOUNDED.into_iter().filter(is_there).collect::<Vec<_>>().join(",")
     }
 
     fn comment(self) -> &'static str {
@@ -127,6 +138,25 @@ impl History {
         table.add_columns().with_fields(missing).await.map_err(|error| self.unwritable(error))
     }
 
+    /// Says in a table of an earlier version which columns have bounds.
+    pub(crate) async fn declare_bounds(
+        &self,
+        kind: TableKind,
+        table: DeltaTable,
+    ) -> Result<DeltaTable, HistoryError> {
+        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
+        if snapshot.metadata().configuration().contains_key(BOUNDED_KEY) {
+            return Ok(table);
+        }
+        let properties = HashMap::from([(BOUNDED_KEY.to_owned(), kind.bounded())]);
+        match table.clone().set_tbl_properties().with_properties(properties).await {
+            Ok(table) => Ok(table),
+            // The next time will do.
+            Err(error) if is_lost_race(&error) => Ok(table),
+            Err(error) => Err(self.unwritable(error)),
+        }
+    }
+
     /// Refuses to write to a table of a single writer, unless that is who we are.
     pub(crate) fn check_single_writer(&self, table: &DeltaTable) -> Result<(), HistoryError> {
         let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
@@ -171,6 +201,7 @@ impl History {
             // Exactly-once keys are kept this long; see `append`.
             ("delta.setTransactionRetentionDuration", "interval 7 days".to_owned()),
             ("delta.checkpointInterval", CHECKPOINT_INTERVAL.to_string()),
+            (BOUNDED_KEY, kind.bounded()),
         ]
         .into_iter()
         .chain(single_writer.map(|does| (SINGLE_WRITER_KEY, does)))

@@ -1,8 +1,9 @@
 //! Tables written by other versions.
 
 use std::path::Path;
+use std::time::Duration;
 
-use flakewise_history::{HistoryError, ReportOptions};
+use flakewise_history::{HistoryError, MaintainOptions, ReportOptions};
 use flakewise_model::Outcome::{Failed, Passed};
 use flakewise_model::Phase;
 use flakewise_testkit::{BatchBuilder, test_id};
@@ -131,6 +132,40 @@ fn format_1_from_before_rootdirs_were_part_of_ids_is_read() {
     assert_eq!((report.runs, report.attempts, report.findings.len()), (4, 48, 2));
     let again = history.append(&before_rootdirs()).expect("written");
     assert_eq!((again.reports_added, again.reports_known), (0, 4), "ids of reports have not changed");
+}
+
+#[test]
+fn maintenance_says_in_an_old_table_which_columns_have_bounds_and_does_so_once() {
+    let folder = thawed("format-1-verdicts");
+    let history = open(&folder);
+    let rows = || {
+        let tables = [("runs", "run"), ("attempts", "run, test, attempt"), ("verdicts", "run, test")];
+        tables.map(|(table, order)| {
+            history.sql(&format!("SELECT * FROM {table} ORDER BY {order}"), 100).expect("readable")
+        })
+    };
+    let before = rows();
+    let entries = |table: &str| -> Vec<String> {
+        let log = folder.path().join("acme~shop").join(table).join("_delta_log");
+        let paths = std::fs::read_dir(log).expect("there").map(|entry| entry.expect("readable").path());
+        let entries = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        entries.map(|path| std::fs::read_to_string(path).expect("readable")).collect()
+    };
+    let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
+    for _ in 0..2 {
+        history.maintain(&options, &|_, _, _| {}).expect("maintained");
+        for (table, columns) in [
+            ("runs", "day,started_at"),
+            ("attempts", "day,started_at,test"),
+            ("verdicts", "day,started_at,test"),
+            ("test_days", "day,record,rolled_from,test"),
+        ] {
+            let property = format!(r#""delta.dataSkippingStatsColumns":"{columns}""#);
+            let said = entries(table).iter().filter(|entry| entry.contains(&property)).count();
+            assert_eq!(said, 1, "{table}: {:?}", entries(table));
+        }
+    }
+    assert_eq!(rows(), before);
 }
 
 #[test]
