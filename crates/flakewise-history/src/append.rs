@@ -38,7 +38,7 @@ use deltalake::{DeltaTable, DeltaTableError};
 use flakewise_model::Batch;
 
 use crate::files::{DataFile, Selection, attempt_files, run_files};
-use crate::table::{CHECKPOINT_INTERVAL, TableKind, transaction_ids};
+use crate::table::{CHECKPOINT_INTERVAL, TableKind, known_transactions};
 use crate::verdicts::verdict_files;
 use crate::{History, HistoryError};
 
@@ -134,7 +134,8 @@ impl History {
         let mut added: Option<Vec<T>> = None;
         for number in 0..TRIES {
             let table = self.open_or_create(kind).await?;
-            let known = transaction_ids(self, &table).await?;
+            let ids = wanted.iter().map(|item| id(item).to_owned()).collect();
+            let known = known_transactions(self, &table, ids).await?;
             let fresh: Vec<T> = wanted.iter().copied().filter(|item| !known.contains(id(item))).collect();
             let added = added.get_or_insert_with(|| fresh.clone());
             if fresh.is_empty() {

@@ -238,13 +238,14 @@ impl History {
     }
 }
 
-/// All application transaction ids in the log of this snapshot.
+/// Those of the application transaction ids that are in the log of this snapshot.
 ///
 /// The engine can look up one id per replay of the log; an ingest asks for
 /// hundreds, so this replays the log once.
-pub(crate) async fn transaction_ids(
+pub(crate) async fn known_transactions(
     history: &History,
     table: &DeltaTable,
+    wanted: HashSet<String>,
 ) -> Result<HashSet<String>, HistoryError> {
     use deltalake::arrow::array::{Array as _, AsArray as _};
 
@@ -258,7 +259,7 @@ pub(crate) async fn transaction_ids(
         }
         let snapshot = builder.build(engine.as_ref())?;
         let schema = delta_kernel::actions::get_commit_schema().project(&["txn"])?;
-        let mut ids = HashSet::new();
+        let mut known = HashSet::new();
         for actions in snapshot.log_segment().read_actions(engine.as_ref(), schema)? {
             let batch = ArrowEngineData::try_from_engine_data(actions?.actions)?;
             let batch = batch.record_batch();
@@ -271,13 +272,11 @@ pub(crate) async fn transaction_ids(
             else {
                 continue;
             };
-            for row in 0..batch.num_rows() {
-                if transactions.is_valid(row) && app_ids.is_valid(row) {
-                    ids.insert(app_ids.value(row).to_owned());
-                }
-            }
+            let is_id = |row: &usize| transactions.is_valid(*row) && app_ids.is_valid(*row);
+            let ids = (0..batch.num_rows()).filter(is_id).map(|row| app_ids.value(row));
+            known.extend(ids.filter_map(|id| wanted.get(id).cloned()));
         }
-        Ok(ids)
+        Ok(known)
     };
     tokio::task::spawn_blocking(replay)
         .await
