@@ -44,7 +44,7 @@ use crate::{History, HistoryError};
 
 /// How often a commit is tried from a fresh snapshot. Each try already contains
 /// the engine's own fifteen, which follow each other without a pause.
-const TRIES: usize = 40;
+pub(crate) const TRIES: usize = 40;
 /// The longest pause between tries.
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 

@@ -178,7 +178,7 @@ impl History {
     ) -> Result<MaintainSummary, HistoryError> {
         if !options.dry_run {
             self.check_single_writer(&table)?;
-            table = self.declare_bounds(kind, table).await?;
+            table = self.declare_properties(kind, table).await?;
         }
         let mut summary = MaintainSummary { table: kind.name(), ..MaintainSummary::default() };
         let groups: Vec<_> = groups(live_files(&table)?).into_iter().filter(Group::is_due).collect();

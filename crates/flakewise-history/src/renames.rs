@@ -4,6 +4,7 @@
 //! that says so. What holds follows from all rows in the order of time
 //! ([`flakewise_model::Renames`]).
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use deltalake::arrow::array::{
@@ -57,6 +58,7 @@ impl History {
             let encode = |fresh: &Vec<(&str, &RenameDecision)>| {
                 rename_files(&self.project, fresh.iter().map(|(_, decision)| *decision).collect())
             };
+            self.announce_renames().await?;
             let added = self.append_once(TableKind::Renames, &fresh, |(id, _)| id, encode).await?;
             Ok(added.len())
         })
@@ -85,9 +87,11 @@ impl History {
         })
     }
 
-    /// The renames that hold.
+    /// The renames that hold, for a session: the table of runs was opened for it.
     pub(crate) async fn current_renames(&self) -> Result<Renames, HistoryError> {
-        let mut renames = Renames::new(&self.decisions().await?);
+        let has_none = self.has_no_renames.load(Ordering::Relaxed);
+        let decisions = if has_none { Vec::new() } else { self.decisions().await? };
+        let mut renames = Renames::new(&decisions);
         renames.add_all(&self.assumed_renames.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(renames)
     }

@@ -128,7 +128,7 @@ impl History {
             self.open(TableKind::TestDays).await?
         } else {
             let table = self.open_or_create(TableKind::TestDays).await?;
-            Some(self.declare_bounds(TableKind::TestDays, table).await?)
+            Some(self.declare_properties(TableKind::TestDays, table).await?)
         };
         let existing = table.as_ref().map(roll_ups).transpose()?.unwrap_or_default();
         let plan = plan(&files, &existing);

@@ -131,6 +131,8 @@ pub struct History {
     pub(crate) assumed: Mutex<HashMap<String, String>>,
     /// Renames of a change that is not merged yet.
     pub(crate) assumed_renames: Mutex<Vec<Rename>>,
+    /// Whether the table of runs, when it was last opened, said that no test was renamed.
+    pub(crate) has_no_renames: AtomicBool,
     interrupt: Interrupt,
     /// Whether a task was cut off.
     is_cut_off: AtomicBool,
@@ -171,6 +173,7 @@ impl History {
             engine: None,
             assumed: Mutex::default(),
             assumed_renames: Mutex::default(),
+            has_no_renames: AtomicBool::new(false),
             interrupt: Interrupt(watch::Sender::new(false)),
             is_cut_off: AtomicBool::new(false),
             runtime: Some(runtime),

@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use deltalake::kernel::engine::arrow_data::ArrowEngineData;
 use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
-use crate::append::is_lost_race;
+use crate::append::{TRIES, is_lost_race, pause};
 use crate::bucket::has_single_writer;
 use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, TEST_DAYS, VERDICTS, delta_fields};
 use crate::files::{BOUNDED, DataFile};
@@ -22,6 +23,14 @@ const SINGLE_WRITER_KEY: &str = "flakewise.single-writer";
 /// Where a table says which columns have bounds in the log. Without it, opening a table looks for bounds
 /// of every column in every line of the log, ids of reports included.
 const BOUNDED_KEY: &str = "delta.dataSkippingStatsColumns";
+
+/// Where `runs` says that no test was renamed yet, so that readers need not look for the table of renames.
+const RENAMES_KEY: &str = "flakewise.renames";
+const NO_RENAMES: &str = "none";
+
+/// How long log entries are kept that a checkpoint replaces. Readers need them for minutes, and a log that is
+/// listed with one request is opened with fewer requests, see `cached`.
+const LOG_RETENTION: (&str, &str) = ("delta.logRetentionDuration", "interval 1 day");
 
 /// How many commits are read one by one, at most.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 10;
@@ -102,6 +111,9 @@ impl History {
         match builder.load().await {
             Ok(table) => {
                 self.check_format(&table)?;
+                if kind == TableKind::Runs {
+                    self.has_no_renames.store(has_no_renames(&table)?, Ordering::Relaxed);
+                }
                 Ok(Some(table))
             }
             Err(DeltaTableError::NotATable(_)) => Ok(None),
@@ -138,23 +150,42 @@ impl History {
         table.add_columns().with_fields(missing).await.map_err(|error| self.unwritable(error))
     }
 
-    /// Says in a table of an earlier version which columns have bounds.
-    pub(crate) async fn declare_bounds(
+    /// Gives a table of an earlier version the properties that new ones have.
+    pub(crate) async fn declare_properties(
         &self,
         kind: TableKind,
         table: DeltaTable,
     ) -> Result<DeltaTable, HistoryError> {
         let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
-        if snapshot.metadata().configuration().contains_key(BOUNDED_KEY) {
+        let known = snapshot.metadata().configuration();
+        let mut properties = HashMap::from([(BOUNDED_KEY, kind.bounded()), owned(LOG_RETENTION)]);
+        properties.retain(|key, _| !known.contains_key(*key));
+        if properties.is_empty() {
             return Ok(table);
         }
-        let properties = HashMap::from([(BOUNDED_KEY.to_owned(), kind.bounded())]);
-        match table.clone().set_tbl_properties().with_properties(properties).await {
+        match set_properties(&table, properties).await {
             Ok(table) => Ok(table),
             // The next time will do.
             Err(error) if is_lost_race(&error) => Ok(table),
             Err(error) => Err(self.unwritable(error)),
         }
+    }
+
+    /// Makes readers look for renames from now on. This comes before the first one, so that it is never
+    /// overlooked: a table of renames without a table of runs does not exist.
+    pub(crate) async fn announce_renames(&self) -> Result<(), HistoryError> {
+        for number in 0..TRIES {
+            let runs = self.open_or_create(TableKind::Runs).await?;
+            if !has_no_renames(&runs)? {
+                return Ok(());
+            }
+            match set_properties(&runs, HashMap::from([owned((RENAMES_KEY, "some"))])).await {
+                Ok(_) => {}
+                Err(error) if is_lost_race(&error) => tokio::time::sleep(pause(number)).await,
+                Err(error) => return Err(self.unwritable(error)),
+            }
+        }
+        Err(HistoryError::Contended { store: self.store.to_string(), tries: TRIES })
     }
 
     /// Refuses to write to a table of a single writer, unless that is who we are.
@@ -202,8 +233,10 @@ impl History {
             ("delta.setTransactionRetentionDuration", "interval 7 days".to_owned()),
             ("delta.checkpointInterval", CHECKPOINT_INTERVAL.to_string()),
             (BOUNDED_KEY, kind.bounded()),
+            owned(LOG_RETENTION),
         ]
         .into_iter()
+        .chain((kind == TableKind::Runs).then(|| owned((RENAMES_KEY, NO_RENAMES))))
         .chain(single_writer.map(|does| (SINGLE_WRITER_KEY, does)))
         .map(|(key, value)| (key.to_owned(), Some(value)))
         .collect();
@@ -236,6 +269,25 @@ impl History {
     pub(crate) fn unwritable(&self, error: impl std::error::Error + Send + Sync + 'static) -> HistoryError {
         HistoryError::Unwritable { store: self.store.to_string(), source: Box::new(error) }
     }
+}
+
+/// Whether the table of runs says that no test was renamed.
+fn has_no_renames(runs: &DeltaTable) -> Result<bool, HistoryError> {
+    let snapshot = runs.snapshot().map_err(HistoryError::query)?;
+    let renames = snapshot.metadata().configuration().get(RENAMES_KEY);
+    Ok(renames.is_some_and(|renames| renames == NO_RENAMES))
+}
+
+fn owned((key, value): (&'static str, &str)) -> (&'static str, String) {
+    (key, value.to_owned())
+}
+
+async fn set_properties(
+    table: &DeltaTable,
+    properties: HashMap<&str, String>,
+) -> Result<DeltaTable, DeltaTableError> {
+    let properties = properties.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    table.clone().set_tbl_properties().with_properties(properties).with_raise_if_not_exists(false).await
 }
 
 /// Those of the application transaction ids that are in the log of this snapshot.

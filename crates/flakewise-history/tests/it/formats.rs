@@ -135,7 +135,7 @@ fn format_1_from_before_rootdirs_were_part_of_ids_is_read() {
 }
 
 #[test]
-fn maintenance_says_in_an_old_table_which_columns_have_bounds_and_does_so_once() {
+fn maintenance_gives_an_old_table_the_properties_of_new_ones_once() {
     let folder = thawed("format-1-verdicts");
     let history = open(&folder);
     let rows = || {
@@ -160,9 +160,10 @@ fn maintenance_says_in_an_old_table_which_columns_have_bounds_and_does_so_once()
             ("verdicts", "day,started_at,test"),
             ("test_days", "day,record,rolled_from,test"),
         ] {
-            let property = format!(r#""delta.dataSkippingStatsColumns":"{columns}""#);
-            let said = entries(table).iter().filter(|entry| entry.contains(&property)).count();
-            assert_eq!(said, 1, "{table}: {:?}", entries(table));
+            let bounds = format!(r#""delta.dataSkippingStatsColumns":"{columns}""#);
+            let retention = r#""delta.logRetentionDuration":"interval 1 day""#;
+            let says = |entry: &&String| entry.contains(&bounds) && entry.contains(retention);
+            assert_eq!(entries(table).iter().filter(says).count(), 1, "{table}: {:?}", entries(table));
         }
     }
     assert_eq!(rows(), before);

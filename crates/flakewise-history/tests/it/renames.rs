@@ -60,6 +60,22 @@ fn a_test_keeps_its_past_under_its_new_id() {
 }
 
 #[test]
+fn a_reader_that_knew_of_no_renames_sees_those_of_another_process() {
+    let (folder, history) = renamed();
+    assert_eq!(flaky(&history).len(), 2);
+    open(&folder).decide_renames(&[found("test_old", "test_new")]).expect("written");
+    assert_eq!(flaky(&history), [(test_id("test_new"), 2, 4)]);
+    // Whoever renames first in a store without runs says so too.
+    let (folder, history) = scratch();
+    history.decide_renames(&[found("test_old", "test_new")]).expect("written");
+    open(&folder).append(&[BatchBuilder::new("r1", "c1", 0).build()]).expect("written");
+    let history = open(&folder);
+    history.append(&[BatchBuilder::new("r2", "c1", 1).attempt("test_old", Passed).build()]).expect("written");
+    let shown = history.show(test_id("test_new").as_str(), 1).expect("readable");
+    assert!(matches!(shown, Matches::One(_)), "{shown:?}");
+}
+
+#[test]
 fn what_judges_a_failure_sees_the_runs_under_the_former_id() {
     let (_folder, history) = renamed();
     let past = |history: &History| {
