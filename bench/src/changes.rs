@@ -21,8 +21,9 @@ pub(crate) fn run(options: &Options) -> Outcome<()> {
     print!("{}", header("changes", options));
     let tests = if options.short { 60 } else { 1_000 };
     let mut random = SmallRng::seed_from_u64(options.seed);
-    let found = planted(tests, &mut random);
-    let alarms = constant(tests, &mut random);
+    let commits: Vec<String> = (0..YEAR).map(|commit| format!("c{commit}")).collect();
+    let found = planted(tests, &commits, &mut random);
+    let alarms = constant(tests, &commits, &mut random);
     if found * 100 < tests * 95 {
         return Err("the commits that are named contain the planted one in less than 95 %".into());
     }
@@ -44,7 +45,7 @@ struct Row {
 
 /// Tests whose rate changes once. Returns for how many the commits that are named
 /// contain the one that changed it.
-fn planted(tests: usize, random: &mut SmallRng) -> usize {
+fn planted(tests: usize, commits: &[String], random: &mut SmallRng) -> usize {
     const BEFORE: [f64; 4] = [0.0, 0.0, 0.002, 0.01];
     const AFTER: [f64; 4] = [0.1, 0.2, 0.5, 1.0];
     println!("\na planted change, 300 commits before it and 300 after, 1 to 3 first attempts on each");
@@ -55,7 +56,7 @@ fn planted(tests: usize, random: &mut SmallRng) -> usize {
         let (low, high) = (BEFORE[test % 4], AFTER[test / 4 % 4]);
         let falls = test % 5 == 0;
         let rate = |commit: usize| if (commit < place) == falls { high } else { low };
-        let changes = rate_changes(&history(place + 300, rate, random));
+        let changes = rate_changes(&history(&commits[..place + 300], rate, random));
         let row = rows.entry((test / 4 % 4, falls)).or_default();
         let contains =
             |change: &&RateChange| number(&change.good.id) < place && place <= number(&change.last.id);
@@ -83,7 +84,7 @@ fn planted(tests: usize, random: &mut SmallRng) -> usize {
 
 /// Tests whose rate never changes, looked at every month for a year. Returns in how
 /// many of the years a change was found.
-fn constant(tests: usize, random: &mut SmallRng) -> usize {
+fn constant(tests: usize, commits: &[String], random: &mut SmallRng) -> usize {
     println!("\nno change, {COMMITS_PER_DAY} commits a day for a year, looked at {LOOKS} times");
     println!("rate             test-years   false alarms");
     let mut rows: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
@@ -91,7 +92,7 @@ fn constant(tests: usize, random: &mut SmallRng) -> usize {
         // From 0.1 % to 46 %, each power of ten alike.
         let exponent = random.random_range(-3.0..-0.34);
         let rate = 10.0_f64.powf(exponent);
-        let year = history(YEAR, |_| rate, random);
+        let year = history(commits, |_| rate, random);
         let looks = (1..=LOOKS).map(|look| &year[..YEAR * look / LOOKS]);
         let alarm = looks.into_iter().any(|seen| !rate_changes(seen).is_empty());
         let row = rows.entry(usize::from(rate >= 0.01) + usize::from(rate >= 0.1)).or_default();
@@ -107,17 +108,23 @@ fn constant(tests: usize, random: &mut SmallRng) -> usize {
     alarms
 }
 
-fn history(commits: usize, rate: impl Fn(usize) -> f64, random: &mut SmallRng) -> Vec<RevisionTally> {
-    (0..commits)
-        .map(|commit| {
+fn history<'a>(
+    commits: &'a [String],
+    rate: impl Fn(usize) -> f64,
+    random: &mut SmallRng,
+) -> Vec<RevisionTally<'a>> {
+    commits
+        .iter()
+        .enumerate()
+        .map(|(place, commit)| {
             let attempts = random.random_range(1..=3);
-            let failures = (0..attempts).filter(|_| random.random_bool(rate(commit))).count() as u64;
-            let seconds = i64::try_from(86_400 / COMMITS_PER_DAY * commit).unwrap_or(0);
+            let failures = (0..attempts).filter(|_| random.random_bool(rate(place))).count() as u64;
+            let seconds = i64::try_from(86_400 / COMMITS_PER_DAY * place).unwrap_or(0);
             let at = Timestamp::from_timestamp(1_700_000_000 + seconds, 0).unwrap_or_default();
             RevisionTally {
-                variant: "".into(),
-                branch: Some("main".into()),
-                commit: Some(format!("c{commit}").into()),
+                variant: "",
+                branch: Some("main"),
+                commit: Some(commit),
                 run: None,
                 passed: attempts - failures,
                 failed: [(None, failures)].into(),

@@ -51,11 +51,12 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    /// Reads them from the small table.
+    /// Reads them from the small table, the oldest first, so that what is sorted by number hardly
+    /// needs sorting by time.
     pub(crate) async fn load(session: &SessionContext) -> Result<Self, HistoryError> {
         let query = "SELECT run, variant, commit, dirty, branch, min(started_at) AS started,
                             sum(tests) AS tests, sum(tests_failed) AS failed
-                     FROM reports GROUP BY run, variant, commit, dirty, branch";
+                     FROM reports GROUP BY run, variant, commit, dirty, branch ORDER BY started";
         let mut contexts = Self::default();
         let mut totals: HashMap<Arc<str>, (u64, u64)> = HashMap::new();
         for batch in collect(session, query).await? {

@@ -37,14 +37,12 @@
 //! **Outages.** A run in which most tests failed says nothing about any one of
 //! them; callers leave those runs out before they come here.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
 use flakewise_model::{
     Conclusion, Evidence, FlakeRate, Probability, Revision, RunId, Timestamp, Transitions, Variant, Verdict,
 };
 use hashbrown::{HashMap, HashSet};
 use libm::lgamma;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run is an outage if at least this many tests ran and more than half of
 /// them never passed. In a smaller run that is an ordinary bad day.
@@ -65,21 +63,21 @@ const IMPROBABLE: f64 = 0.5;
 const VERY_IMPROBABLE: f64 = 0.05;
 
 /// All outcomes of one test on one revision of the code, in one variant and on
-/// one branch. The tallies of all tests of a history share their texts.
+/// one branch. There are millions of these in a report, so texts are borrowed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RevisionTally {
+pub struct RevisionTally<'a> {
     /// Where it ran.
-    pub variant: Arc<str>,
+    pub variant: &'a str,
     /// The branch; revisions are consecutive only on one branch.
-    pub branch: Option<Arc<str>>,
+    pub branch: Option<&'a str>,
     /// The commit, unless it does not say which code ran.
-    pub commit: Option<Arc<str>>,
+    pub commit: Option<&'a str>,
     /// The run, where the commit does not say which code ran.
-    pub run: Option<Arc<str>>,
+    pub run: Option<&'a str>,
     /// Attempts that passed.
     pub passed: u64,
     /// Attempts that failed, by fingerprint.
-    pub failed: BTreeMap<Option<Arc<str>>, u64>,
+    pub failed: BTreeMap<Option<&'a str>, u64>,
     /// Of all these, the attempts that the suite itself made first.
     pub first_attempts: FlakeRate,
     /// The first attempt.
@@ -92,7 +90,7 @@ pub struct RevisionTally {
     pub as_base: bool,
 }
 
-impl RevisionTally {
+impl RevisionTally<'_> {
     /// How many attempts failed.
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
@@ -112,7 +110,7 @@ impl RevisionTally {
 }
 
 /// Concludes what can be concluded from one test's history.
-pub fn judge(tallies: &[RevisionTally], outage_failures: u64) -> Verdict {
+pub fn judge(tallies: &[RevisionTally<'_>], outage_failures: u64) -> Verdict {
     let mut evidence = Vec::new();
     let mixed = mixed_outcomes(tallies);
     let proved = mixed.is_some();
@@ -143,29 +141,29 @@ pub fn judge(tallies: &[RevisionTally], outage_failures: u64) -> Verdict {
 
 /// Revisions that both passed and failed, whatever the branch: the strongest
 /// evidence there is.
-fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
-    fn key(tally: &RevisionTally) -> (&str, Option<&str>, Option<&str>) {
-        (&tally.variant, tally.commit.as_deref(), tally.run.as_deref())
+fn mixed_outcomes(tallies: &[RevisionTally<'_>]) -> Option<Evidence> {
+    fn key<'a>(tally: &RevisionTally<'a>) -> (&'a str, Option<&'a str>, Option<&'a str>) {
+        (tally.variant, tally.commit, tally.run)
     }
     let own = tallies.iter().filter(|tally| !tally.as_base);
     let seen: BTreeSet<_> = own
-        .flat_map(|tally| tally.failed.keys().flatten().map(move |fingerprint| (key(tally), fingerprint)))
+        .flat_map(|tally| tally.failed.keys().flatten().map(move |fingerprint| (key(tally), *fingerprint)))
         .collect();
     // Most revisions of most tests have no failure. Whether a revision has one is looked up by its
     // code first, which is quicker than by all of its key.
     let failing: BTreeSet<_> = tallies.iter().filter(|tally| !tally.failed.is_empty()).map(key).collect();
     let codes: HashSet<Option<&str>> = failing.iter().map(|(_, commit, run)| commit.or(*run)).collect();
-    let fails = |tally: &&RevisionTally| {
+    let fails = |tally: &&RevisionTally<'_>| {
         let key = key(tally);
         codes.contains(&key.1.or(key.2)) && failing.contains(&key)
     };
     let mut revisions: BTreeMap<_, (u64, u64, Timestamp)> = BTreeMap::new();
     for tally in tallies.iter().filter(fails) {
-        let proves = |fingerprint: &Option<Arc<str>>| {
+        let proves = |fingerprint: Option<&str>| {
             let seen_otherwise = |fingerprint| seen.contains(&(key(tally), fingerprint));
-            !tally.as_base || fingerprint.as_ref().is_some_and(seen_otherwise)
+            !tally.as_base || fingerprint.is_some_and(seen_otherwise)
         };
-        let failures = tally.failed.iter().filter(|(fingerprint, _)| proves(fingerprint));
+        let failures = tally.failed.iter().filter(|(fingerprint, _)| proves(**fingerprint));
         let sums = revisions.entry(key(tally)).or_insert((0, 0, tally.last));
         sums.0 += tally.passed;
         sums.1 += failures.map(|(_, count)| count).sum::<u64>();
@@ -191,22 +189,22 @@ fn mixed_outcomes(tallies: &[RevisionTally]) -> Option<Evidence> {
 
 /// Counts how the outcome moved between consecutive revisions, and whether the
 /// latest revision anywhere fails.
-fn transitions(tallies: &[RevisionTally]) -> (Transitions, bool) {
-    let mut sequences: HashMap<_, Vec<&RevisionTally>> = HashMap::new();
+fn transitions(tallies: &[RevisionTally<'_>]) -> (Transitions, bool) {
+    let mut sequences: HashMap<_, Vec<&RevisionTally<'_>>> = HashMap::new();
     for tally in tallies.iter().filter(|tally| tally.passed + tally.failures() > 0 && !tally.as_base) {
-        sequences.entry((&tally.variant, tally.branch.as_deref())).or_default().push(tally);
+        sequences.entry((tally.variant, tally.branch)).or_default().push(tally);
     }
     let mut sequences: Vec<_> = sequences.into_iter().collect();
     sequences.sort_unstable_by_key(|(key, _)| *key);
     let mut total = Transitions::default();
-    let mut latest: Option<&RevisionTally> = None;
+    let mut latest: Option<&RevisionTally<'_>> = None;
     for (_, sequence) in &mut sequences {
         sequence.sort_by(|left, right| {
             (left.first, left.last)
                 .cmp(&(right.first, right.last))
-                .then_with(|| (&left.commit, &left.run).cmp(&(&right.commit, &right.run)))
+                .then_with(|| (left.commit, left.run).cmp(&(right.commit, right.run)))
         });
-        let fails = |tally: &RevisionTally| tally.passed == 0;
+        let fails = |tally: &RevisionTally<'_>| tally.passed == 0;
         for pair in sequence.windows(2) {
             let count = match (fails(pair[0]), fails(pair[1])) {
                 (false, false) => &mut total.stayed_passing,
@@ -255,12 +253,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn failures(any: bool, fingerprint: &str) -> BTreeMap<Option<Arc<str>>, u64> {
-        if any { [(Some(fingerprint.into()), 1)].into() } else { BTreeMap::new() }
+    fn failures(any: bool, fingerprint: &str) -> BTreeMap<Option<&str>, u64> {
+        if any { [(Some(fingerprint), 1)].into() } else { BTreeMap::new() }
     }
 
     /// A history on one branch: `.` passes, `F` fails, `M` both.
-    fn history(outcomes: &str) -> Vec<RevisionTally> {
+    fn history(outcomes: &str) -> Vec<RevisionTally<'static>> {
         outcomes
             .chars()
             .enumerate()
@@ -269,9 +267,9 @@ mod tests {
                     Timestamp::from_timestamp(1_700_000_000 + 3600 * i64::try_from(place).unwrap_or(0), 0)
                         .unwrap_or_default();
                 RevisionTally {
-                    variant: "".into(),
-                    branch: Some("main".into()),
-                    commit: Some(format!("c{place}").into()),
+                    variant: "",
+                    branch: Some("main"),
+                    commit: Some(format!("c{place}").leak()),
                     run: None,
                     passed: u64::from(outcome != 'F'),
                     failed: failures(outcome != '.', "alike"),
@@ -317,7 +315,7 @@ mod tests {
     fn a_test_broken_on_one_branch_is_not_flaky() {
         let mut tallies = history(".F.F.F.F.F.F");
         for tally in tallies.iter_mut().filter(|tally| tally.failures() > 0) {
-            tally.branch = Some("feature".into());
+            tally.branch = Some("feature");
         }
         assert_ne!(judge(&tallies, 0).conclusion, Conclusion::ProbablyFlaky);
     }
@@ -330,21 +328,21 @@ mod tests {
             tally.as_base = tally.failures() == 0;
         }
         assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Broken);
-        tallies[1].commit = Some("c0".into());
+        tallies[1].commit = Some("c0");
         assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Flaky);
     }
 
     #[test]
     fn a_failure_at_the_base_needs_to_be_seen_there_otherwise_too() {
         let mut tallies = history(".F");
-        tallies[1].commit = Some("c0".into());
+        tallies[1].commit = Some("c0");
         tallies[1].as_base = true;
         assert_eq!(judge(&tallies, 0).conclusion, Conclusion::NotSeenFailing);
         // Another failure on that commit proves by itself, and adds nothing to this one.
         let mut other = tallies[0].clone();
         (other.passed, other.failed) = (0, failures(true, "other"));
         tallies.push(other);
-        let failed = |tallies: &[RevisionTally]| match judge(tallies, 0).evidence.first() {
+        let failed = |tallies: &[RevisionTally<'_>]| match judge(tallies, 0).evidence.first() {
             Some(Evidence::MixedOutcomes { failed, .. }) => *failed,
             other => panic!("not proved: {other:?}"),
         };
@@ -369,9 +367,9 @@ mod tests {
     #[test]
     fn different_outcomes_in_different_variants_are_no_proof() {
         let mut tallies = history(".F");
-        tallies[1].commit = Some("c0".into());
+        tallies[1].commit = Some("c0");
         assert_eq!(judge(&tallies, 0).conclusion, Conclusion::Flaky);
-        tallies[1].variant = "os=windows".into();
+        tallies[1].variant = "os=windows";
         assert_ne!(judge(&tallies, 0).conclusion, Conclusion::Flaky);
     }
 

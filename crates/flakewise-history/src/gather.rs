@@ -19,7 +19,7 @@ use crate::aliases::Aliases;
 use crate::contexts::{Context, Contexts, RunColumns, TextColumn};
 use crate::flaky::RevisionTally;
 use crate::report::{Columns, add_group, collect, list, sort_failures, stream_of};
-use crate::rollup::{DailySession, decode_passes};
+use crate::rollup::{DailySession, OF_ATTEMPTS, decode_passes};
 use crate::session::{FAILURES, register_rows};
 use crate::{History, HistoryError};
 
@@ -83,11 +83,20 @@ pub(crate) struct Gathered {
 /// What one test did, outages left out.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// Contexts, and how many first attempts passed in each.
-    passes: Vec<(u32, u32)>,
+    passes: Vec<Passes>,
     /// The same by day.
     passed_on: Vec<(NaiveDate, u64)>,
     others: Vec<Other>,
+}
+
+/// First attempts that passed, on one revision.
+struct Passes {
+    revision: u32,
+    /// The contexts that began first and last.
+    first: u32,
+    last: u32,
+    /// There may be very many of these, and few attempts in each.
+    count: u32,
 }
 
 /// Attempts of one run that failed alike, or were not the first.
@@ -116,16 +125,19 @@ impl History {
         let session = &daily.session;
         let contexts = Contexts::load(session).await?;
         let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
+        // Most failures may be those of outages.
+        let outages = contexts.outages();
+        let outages = if outages.len() <= LISTED { list("run", "NOT IN", &outages) } else { String::new() };
 
         let mut batches = Vec::new();
         if daily.has_rolled {
-            let query = format!("SELECT * FROM rolled_others WHERE record = 'attempts' {window}");
+            let query = format!(
+                "SELECT {} FROM rolled_others WHERE record = 'attempts' {window} {outages}",
+                OF_ATTEMPTS.map(|name| format!("\"{name}\"")).join(", ")
+            );
             batches.extend(collect(session, &query).await?);
         }
         if daily.has_tail {
-            let outages = contexts.outages();
-            let outages =
-                if outages.len() <= LISTED { list("run", "NOT IN", &outages) } else { String::new() };
             batches.extend(collect(session, &others("tail", &format!("{window} {outages}"))).await?);
         }
         let failing = failing(&batches, &contexts)?;
@@ -161,11 +173,6 @@ impl History {
         }
         Ok(gathered)
     }
-}
-
-/// How often one test passed in one run: there may be very many of these.
-fn few(count: u64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The tests that failed outside an outage.
@@ -261,7 +268,8 @@ impl Gathered {
             let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
             let context = self.contexts.find(&runs.at(row));
             if !self.contexts.get(context).is_outage {
-                record.passes.push((context, few(attempts[row])));
+                let revision = self.contexts.get(context).revision;
+                record.add_passes(&mut [(revision, context, attempts[row])], &self.contexts);
                 record.passed_on.push((days[row].unwrap_or_default(), attempts[row]));
             }
         }
@@ -298,6 +306,7 @@ impl Gathered {
         let days = columns.days("day")?;
         let packed = columns.get("passes", &DataType::Binary)?;
         let packed = packed.as_binary::<i32>();
+        let mut passes = Vec::new();
         for (row, day) in days.into_iter().enumerate() {
             let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
             let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
@@ -310,10 +319,12 @@ impl Gathered {
                 let (number, count) = pass.ok_or_else(damaged)?;
                 let context = runs.get(number).copied().flatten().ok_or_else(damaged)?;
                 if !self.contexts.get(context).is_outage {
-                    record.passes.push((context, few(count)));
+                    passes.push((self.contexts.get(context).revision, context, count));
                     sum += count;
                 }
             }
+            record.add_passes(&mut passes, &self.contexts);
+            passes.clear();
             record.passed_on.push((day, sum));
         }
         Ok(())
@@ -321,32 +332,40 @@ impl Gathered {
 }
 
 impl Record {
-    /// Its outcomes by revision.
-    pub(crate) fn tallies(&self, contexts: &Contexts) -> Vec<RevisionTally> {
-        let mut passes: Vec<(u32, u32, u32)> = self
-            .passes
-            .iter()
-            .map(|(context, count)| (contexts.get(*context).revision, *context, *count))
-            .collect();
+    /// Takes in first attempts that passed, by revision and context.
+    fn add_passes(&mut self, passes: &mut [(u32, u32, u64)], contexts: &Contexts) {
         passes.sort_unstable();
-        let mut tallies: Vec<((u32, bool), RevisionTally)> = Vec::new();
+        let started = |(_, context, _): &&(u32, u32, u64)| contexts.get(*context).started;
         for revision in passes.chunk_by(|left, right| left.0 == right.0) {
-            let mut tally = tally(contexts.get(revision[0].1), false);
-            for (_, context, count) in revision {
-                let started = contexts.get(*context).started;
-                tally.passed += u64::from(*count);
-                tally.first = tally.first.min(started);
-                tally.last = tally.last.max(started);
+            let (first, last) = (revision.iter().min_by_key(started), revision.iter().max_by_key(started));
+            let (Some((revision_number, first, _)), Some((_, last, _))) = (first, last) else { continue };
+            let count: u64 = revision.iter().map(|(.., count)| count).sum();
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            self.passes.push(Passes { revision: *revision_number, first: *first, last: *last, count });
+        }
+    }
+
+    /// Its outcomes by revision.
+    pub(crate) fn tallies<'a>(&'a self, contexts: &'a Contexts) -> Vec<RevisionTally<'a>> {
+        let mut passes: Vec<&Passes> = self.passes.iter().collect();
+        passes.sort_by_key(|passes| passes.revision);
+        let mut tallies: Vec<((u32, bool), RevisionTally<'_>)> = Vec::new();
+        for revision in passes.chunk_by(|left, right| left.revision == right.revision) {
+            let mut tally = tally(contexts.get(revision[0].first), false);
+            for passes in revision {
+                tally.passed += u64::from(passes.count);
+                tally.first = tally.first.min(contexts.get(passes.first).started);
+                tally.last = tally.last.max(contexts.get(passes.last).started);
             }
             tally.first_attempts.attempts = tally.passed;
-            tallies.push(((revision[0].0, false), tally));
+            tallies.push(((revision[0].revision, false), tally));
         }
         for other in self.others.iter().filter(|other| other.outcome != Outcome::Skipped) {
             let context = contexts.get(other.context);
             let mut tally = tally(context, other.as_base);
             let failed = other.outcome == Outcome::Failed;
             if failed {
-                tally.failed.insert(other.fingerprint.clone(), other.attempts);
+                tally.failed.insert(other.fingerprint.as_deref(), other.attempts);
             } else {
                 tally.passed = other.attempts;
             }
@@ -425,12 +444,12 @@ impl Record {
 }
 
 /// Nothing yet, on one revision.
-pub(crate) fn tally(context: &Context, as_base: bool) -> RevisionTally {
+pub(crate) fn tally(context: &Context, as_base: bool) -> RevisionTally<'_> {
     RevisionTally {
-        variant: Arc::clone(&context.variant),
-        branch: context.branch.clone(),
-        commit: context.revision_commit().cloned(),
-        run: context.revision_run().cloned(),
+        variant: &context.variant,
+        branch: context.branch.as_deref(),
+        commit: context.revision_commit().map(AsRef::as_ref),
+        run: context.revision_run().map(AsRef::as_ref),
         passed: 0,
         failed: BTreeMap::new(),
         first_attempts: FlakeRate::default(),

@@ -48,7 +48,7 @@ struct Step<'a> {
 
 /// The changes of a test's failure rate, the oldest first, on the branch with the
 /// most commits. Attempts whose commit does not say which code ran do not count.
-pub fn rate_changes(tallies: &[RevisionTally]) -> Vec<RateChange> {
+pub fn rate_changes(tallies: &[RevisionTally<'_>]) -> Vec<RateChange> {
     let Some((branch, steps)) = longest_branch(tallies) else { return Vec::new() };
     let sums = Sums::new(&steps);
     let cuts = sums.supported(sums.best_cuts(&places(&steps)));
@@ -70,12 +70,12 @@ pub fn rate_changes(tallies: &[RevisionTally]) -> Vec<RateChange> {
 }
 
 /// The commits of the branch that has the most, in the order of their first attempts.
-fn longest_branch(tallies: &[RevisionTally]) -> Option<(Option<&str>, Vec<Step<'_>>)> {
+fn longest_branch<'a>(tallies: &[RevisionTally<'a>]) -> Option<(Option<&'a str>, Vec<Step<'a>>)> {
     let mut branches: HashMap<Option<&str>, HashMap<&str, Step<'_>>> = HashMap::new();
     for tally in tallies.iter().filter(|tally| !tally.as_base && tally.first_attempts.attempts > 0) {
-        let Some(commit) = tally.commit.as_deref() else { continue };
+        let Some(commit) = tally.commit else { continue };
         let new = Step { commit, first: tally.first, rate: FlakeRate::default() };
-        let step = branches.entry(tally.branch.as_deref()).or_default().entry(commit).or_insert(new);
+        let step = branches.entry(tally.branch).or_default().entry(commit).or_insert(new);
         step.first = step.first.min(tally.first);
         step.rate.failures += tally.first_attempts.failures;
         step.rate.attempts += tally.first_attempts.attempts;
@@ -246,15 +246,15 @@ mod tests {
     use super::*;
 
     /// Commits on one branch: how many of four first attempts failed on each.
-    fn history(failures: &[u64]) -> Vec<RevisionTally> {
+    fn history(failures: &[u64]) -> Vec<RevisionTally<'static>> {
         let at = |place: usize| {
             let seconds = i64::try_from(60 * place).unwrap_or(0);
             Timestamp::from_timestamp(1_700_000_000 + seconds, 0).unwrap_or_default()
         };
         let tally = |(place, failed): (usize, &u64)| RevisionTally {
-            variant: "".into(),
-            branch: Some("main".into()),
-            commit: Some(format!("c{place}").into()),
+            variant: "",
+            branch: Some("main"),
+            commit: Some(format!("c{place}").leak()),
             run: None,
             passed: 4 - failed,
             failed: [(None, *failed)].into(),
@@ -307,11 +307,11 @@ mod tests {
     fn other_branches_and_bases_do_not_count() {
         let mut tallies = history(&repeated(&[(&[0], 60), (&[4], 20)]));
         for tally in &mut tallies[60..] {
-            tally.branch = Some("feature".into());
+            tally.branch = Some("feature");
         }
         assert_eq!(rate_changes(&tallies), []);
         for tally in &mut tallies[60..] {
-            (tally.branch, tally.as_base) = (Some("main".into()), true);
+            (tally.branch, tally.as_base) = (Some("main"), true);
         }
         assert_eq!(rate_changes(&tallies), []);
     }

@@ -245,7 +245,7 @@ pub(crate) fn sort_failures(groups: &mut [FailureGroup]) {
 }
 
 /// How often the test's first attempts failed over these revisions.
-pub(crate) fn rate(tallies: &[RevisionTally]) -> FlakeRate {
+pub(crate) fn rate(tallies: &[RevisionTally<'_>]) -> FlakeRate {
     FlakeRate {
         failures: tallies.iter().map(|tally| tally.first_attempts.failures).sum(),
         attempts: tallies.iter().map(|tally| tally.first_attempts.attempts).sum(),
@@ -253,7 +253,7 @@ pub(crate) fn rate(tallies: &[RevisionTally]) -> FlakeRate {
 }
 
 /// How often all other attempts of the test failed, those on a base left out.
-pub(crate) fn reruns(tallies: &[RevisionTally]) -> FlakeRate {
+pub(crate) fn reruns(tallies: &[RevisionTally<'_>]) -> FlakeRate {
     let own = || tallies.iter().filter(|tally| !tally.as_base);
     let again = |all: u64, first: u64| all.saturating_sub(first);
     FlakeRate {

@@ -326,7 +326,7 @@ fn merged(
 const OF_TEST: [&str; 9] =
     ["day", "test", "variant", "phase", "outcome", "attempts", "runs", "spent_us", "passes"];
 const OF_RUN: [&str; 7] = ["day", "variant", "run", "number", "commit", "dirty", "branch"];
-const OF_ATTEMPTS: [&str; 16] = [
+pub(crate) const OF_ATTEMPTS: [&str; 16] = [
     "day",
     "test",
     "variant",

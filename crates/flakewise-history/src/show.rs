@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use deltalake::datafusion::prelude::{SessionContext, col, lit};
 use flakewise_model::{
-    Cost, FailureGroup, FindingId, Fingerprint, Outcome, OutcomeStep, Phase, RunId, TestHistory, TestId,
-    Timestamp,
+    Cost, FailureGroup, FindingId, Fingerprint, FlakeRate, Outcome, OutcomeStep, Phase, RunId, TestHistory,
+    TestId, Timestamp,
 };
 use futures::TryStreamExt as _;
 
@@ -156,8 +156,8 @@ async fn history(
             // Outcomes a later version invented are not ours to judge.
             let Some(Ok(outcome)) = outcomes[row].as_deref().map(str::parse::<Outcome>) else { continue };
             let place = places.at(row);
-            let context = contexts.find(&place);
-            let context = contexts.get(context);
+            let number = contexts.find(&place);
+            let context = contexts.get(number);
             builder.add(
                 OutcomeStep {
                     at: times[row],
@@ -167,6 +167,7 @@ async fn history(
                     variant: place.variant.to_owned(),
                     run: RunId::new(place.run),
                 },
+                number,
                 context,
                 Details {
                     duration: Duration::from_micros(durations[row]),
@@ -179,7 +180,7 @@ async fn history(
             );
         }
     }
-    Ok(builder.finish(test))
+    Ok(builder.finish(test, contexts))
 }
 
 /// What is needed of an attempt besides the step that is shown.
@@ -193,6 +194,30 @@ struct Details {
     message: Option<String>,
 }
 
+/// What attempts on one revision did.
+struct Counts {
+    /// The number of a context with this revision.
+    place: u32,
+    passed: u64,
+    failed: BTreeMap<Option<String>, u64>,
+    first_attempts: FlakeRate,
+    first: Timestamp,
+    last: Timestamp,
+}
+
+impl Counts {
+    fn tally<'a>(&'a self, contexts: &'a Contexts, as_base: bool) -> RevisionTally<'a> {
+        RevisionTally {
+            passed: self.passed,
+            failed: self.failed.iter().map(|(fingerprint, count)| (fingerprint.as_deref(), *count)).collect(),
+            first_attempts: self.first_attempts,
+            first: self.first,
+            last: self.last,
+            ..tally(contexts.get(self.place), as_base)
+        }
+    }
+}
+
 /// Builds a history from attempts in any order, in memory bounded by the number
 /// of revisions, failures by fingerprint, and steps requested.
 struct Builder {
@@ -201,7 +226,7 @@ struct Builder {
     first_seen: Option<Timestamp>,
     steps: Vec<OutcomeStep>,
     /// By revision, and whether it ran as a base.
-    tallies: BTreeMap<(u32, bool), RevisionTally>,
+    counts: BTreeMap<(u32, bool), Counts>,
     failures: HashMap<Option<String>, FailureGroup>,
     disturbed: HashSet<String>,
     lost: Duration,
@@ -215,7 +240,7 @@ impl Builder {
             attempts: 0,
             first_seen: None,
             steps: Vec::new(),
-            tallies: BTreeMap::new(),
+            counts: BTreeMap::new(),
             failures: HashMap::new(),
             disturbed: HashSet::new(),
             lost: Duration::ZERO,
@@ -223,14 +248,14 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, step: OutcomeStep, context: &Context, details: Details) {
+    fn add(&mut self, step: OutcomeStep, place: u32, context: &Context, details: Details) {
         self.attempts += 1;
         self.first_seen = Some(self.first_seen.map_or(step.at, |first| first.min(step.at)));
         let failed = step.outcome.is_failure();
         if step.outage {
             self.outage_failures += u64::from(failed);
         } else if step.outcome != Outcome::Skipped {
-            self.judge_step(&step, context, &details);
+            self.judge_step(&step, place, context, &details);
         }
         if failed && !step.outage && !details.as_base {
             let group = FailureGroup {
@@ -255,18 +280,25 @@ impl Builder {
         }
     }
 
-    fn judge_step(&mut self, step: &OutcomeStep, context: &Context, details: &Details) {
+    fn judge_step(&mut self, step: &OutcomeStep, place: u32, context: &Context, details: &Details) {
         let failed = step.outcome.is_failure();
-        let key = (context.revision, details.as_base);
-        let tally = self.tallies.entry(key).or_insert_with(|| tally(context, details.as_base));
-        tally.passed += u64::from(!failed);
+        let new = || Counts {
+            place,
+            passed: 0,
+            failed: BTreeMap::new(),
+            first_attempts: FlakeRate::default(),
+            first: context.started,
+            last: context.started,
+        };
+        let counts = self.counts.entry((context.revision, details.as_base)).or_insert_with(new);
+        counts.passed += u64::from(!failed);
         if failed {
-            *tally.failed.entry(details.fingerprint.as_deref().map(Into::into)).or_default() += 1;
+            *counts.failed.entry(details.fingerprint.clone()).or_default() += 1;
         }
-        tally.first_attempts.attempts += u64::from(details.is_first);
-        tally.first_attempts.failures += u64::from(details.is_first && failed);
-        tally.first = tally.first.min(context.started);
-        tally.last = tally.last.max(context.started);
+        counts.first_attempts.attempts += u64::from(details.is_first);
+        counts.first_attempts.failures += u64::from(details.is_first && failed);
+        counts.first = counts.first.min(context.started);
+        counts.last = counts.last.max(context.started);
         if failed && !details.as_base {
             self.disturbed.insert(step.run.to_string());
         }
@@ -281,10 +313,11 @@ impl Builder {
         self.steps.drain(..surplus);
     }
 
-    fn finish(mut self, test: TestId) -> Option<TestHistory> {
+    fn finish(mut self, test: TestId, contexts: &Contexts) -> Option<TestHistory> {
         let first_seen = self.first_seen?;
         self.keep_latest();
-        let tallies: Vec<_> = self.tallies.into_values().collect();
+        let counts = self.counts.iter();
+        let tallies: Vec<_> = counts.map(|((_, as_base), counts)| counts.tally(contexts, *as_base)).collect();
         let mut failures: Vec<_> = self.failures.into_values().collect();
         sort_failures(&mut failures);
         Some(TestHistory {
