@@ -1,7 +1,7 @@
 //! Keeping the tables quick to read: merging many small files into few sorted ones, rolling up
 //! days (`rollup`), and removing files that nothing refers to.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,11 @@ use crate::{History, HistoryError};
 
 /// Rows per file. A million attempts are some tens of megabytes.
 pub(crate) const FILE_ROWS: usize = 1_000_000;
-/// How many days a file covers, the most first. Each is a multiple of the next, so that two such
-/// spans are disjoint, or one contains the other.
+/// A day with more rows has files of its own. Others share a file, so that a commit that merges
+/// writes at most a million rows besides those that are new.
+const SMALL_DAY_ROWS: u64 = FILE_ROWS as u64 / 8;
+/// How many days a roll-up covers, the most first; the first is also the most for any file. Each is a
+/// multiple of the next, so that two such spans are disjoint, or one contains the other.
 pub(crate) const SPANS: [i32; 3] = [32, 8, 1];
 
 /// Only one process at a time merges files of a table: commits with this id exclude each other. The
@@ -187,7 +190,7 @@ impl History {
                 summary.add(group, group.fewest_files(), None);
                 continue;
             }
-            progress(&format!("{} {}", kind.name(), date(group.first_day)), number, groups.len());
+            progress(&format!("{} {}", kind.name(), date(*group.days.start())), number, groups.len());
             let merged =
                 if group.is_in(&table)? { self.compact(kind, &table, &group.files).await? } else { None };
             match merged {
@@ -388,11 +391,25 @@ pub(crate) fn newest_day(files: &[LiveFile]) -> Option<i32> {
 
 /// Files that should be one file, or as few as their rows allow.
 pub(crate) struct Group {
-    first_day: i32,
+    days: RangeInclusive<i32>,
     pub(crate) files: Vec<LiveFile>,
 }
 
 impl Group {
+    /// Whether the days of both may share a file.
+    fn can_share_with(&self, later: &Self) -> bool {
+        let days = |group: &Self| u64::try_from(group.days.clone().count()).unwrap_or(u64::MAX);
+        let is_small = |group: &Self| group.rows() <= SMALL_DAY_ROWS * days(group);
+        is_small(self)
+            && is_small(later)
+            && self.rows() + later.rows() <= FILE_ROWS as u64
+            && is_within(&later.days, &span(*self.days.start(), SPANS[0]))
+    }
+
+    fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum()
+    }
+
     /// Whether its files are still those of the table: another process may have merged them.
     fn is_in(&self, table: &DeltaTable) -> Result<bool, HistoryError> {
         let snapshot = table.snapshot().map_err(HistoryError::query)?;
@@ -405,8 +422,7 @@ impl Group {
 
     /// How few files are enough for these rows.
     pub(crate) fn fewest_files(&self) -> usize {
-        let rows: u64 = self.files.iter().map(|file| file.rows).sum();
-        usize::try_from(rows).unwrap_or(usize::MAX).div_ceil(FILE_ROWS).max(1)
+        usize::try_from(self.rows()).unwrap_or(usize::MAX).div_ceil(FILE_ROWS).max(1)
     }
 
     /// Whether there is something to merge. Files that were merged share no test but the one at
@@ -418,36 +434,21 @@ impl Group {
     }
 }
 
-/// What belongs together: the files of one day, or of a longer span that is over and whose rows fit
-/// into one file. What came later to days that share a file joins them, so that what was taken in
-/// twice is always found.
+/// What belongs together: the files of one day, or of several days in a row with few rows. What came later to
+/// days that share a file joins them, so that what was taken in twice is always found.
 pub(crate) fn groups(files: Vec<LiveFile>) -> Vec<Group> {
-    let newest = newest_day(&files);
-    let mut groups = Vec::new();
-    let mut left = files;
-    for (place, length) in SPANS.into_iter().enumerate() {
-        let mut spans: BTreeMap<i32, Vec<LiveFile>> = BTreeMap::new();
-        for file in std::mem::take(&mut left) {
-            if let Some(days) = &file.days {
-                spans.entry(*span(*days.start(), length).start()).or_default().push(file);
+    let dated = files.into_iter().filter_map(|file| Some((file.days.clone()?, file)));
+    let mut groups: Vec<Group> = Vec::new();
+    for (days, files) in by_days(dated) {
+        let group = Group { days, files };
+        match groups.last_mut() {
+            Some(last) if last.can_share_with(&group) => {
+                last.days = *last.days.start()..=*group.days.end();
+                last.files.extend(group.files);
             }
-        }
-        for (first_day, files) in spans {
-            let is_over = Some(first_day + length - 1) < newest;
-            let rows: u64 = files.iter().map(|file| file.rows).sum();
-            // Whether days share a file already, or there is no shorter span.
-            let is_shared = SPANS.get(place + 1).is_none_or(|shorter| {
-                let is_longer = |days: &RangeInclusive<i32>| !is_within(days, &span(*days.start(), *shorter));
-                files.iter().filter_map(|file| file.days.as_ref()).any(is_longer)
-            });
-            if is_shared || is_over && rows <= FILE_ROWS as u64 {
-                groups.push(Group { first_day, files });
-            } else {
-                left.extend(files);
-            }
+            _ => groups.push(group),
         }
     }
-    groups.sort_by_key(|group| group.first_day);
     groups
 }
 

@@ -26,13 +26,13 @@ fn small_files_of_a_day_become_one_and_nothing_is_lost() {
     let done = maintain(&history, false);
     let merged = |summary: &&MaintainSummary| summary.table != "test_days";
     for (plan, done) in plan.iter().filter(merged).zip(done.iter().filter(merged)) {
-        assert_eq!((plan.days_compacted, plan.files_before, plan.files_after), (2, 12, 2));
-        assert_eq!((done.days_compacted, done.files_before, done.files_after), (2, 12, 2));
+        assert_eq!((plan.days_compacted, plan.files_before, plan.files_after), (2, 12, 1));
+        assert_eq!((done.days_compacted, done.files_before, done.files_after), (2, 12, 1));
         assert_eq!(done.doubles_dropped, 0);
     }
     assert_eq!(history.sql("SELECT * FROM attempts ORDER BY test, run", 1000).expect("readable"), before);
     let left = files(folder.path(), "attempts");
-    assert_eq!(left, 2, "dead files are removed");
+    assert_eq!(left, 1, "dead files are removed");
     assert!(
         maintain(&history, false).iter().all(|summary| summary.days_compacted == 0),
         "nothing is left to do"
@@ -40,14 +40,14 @@ fn small_files_of_a_day_become_one_and_nothing_is_lost() {
 }
 
 #[test]
-fn small_days_share_a_file_when_their_span_is_over() {
+fn small_days_share_a_file() {
     let (folder, history) = scratch();
     history.append(&runs_of_days(80)).expect("written");
     maintain(&history, false);
     assert_eq!(count(&history, "SELECT count(*) FROM attempts"), 80 * 3);
-    // At most three of 32 days, four of eight, and eight of one: the span of the newest is not over.
+    // One for each span of 32 days.
     let left = files(folder.path(), "attempts");
-    assert!(left <= 15, "{left}");
+    assert!((3..=4).contains(&left), "{left}");
     assert_eq!(files(folder.path(), "runs"), left);
     assert!(maintain(&history, false).iter().all(|summary| summary.days_compacted == 0));
     // What comes late joins the file of its days.

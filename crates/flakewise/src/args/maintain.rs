@@ -11,10 +11,10 @@ use super::shared::StoreArguments;
         Commits what jobs left in the store with `--land` first, many results in one commit.\n\
         With `--follow` it continues to do so until it is stopped, and does the rest once an hour.\n\n\
         Every ingest adds small files. This command merges the files of each day into one,\n\
-        sorted by test, and days that are over into files of eight and of 32 days if they are\n\
-        small. It sums up each day in the table test_days, which report reads instead of all\n\
-        attempts, and removes unreferenced files once they are old enough that no reader needs\n\
-        them. It is safe to run at any time, concurrently with ingests and with itself.",
+        sorted by test; days in a row with few results share a file. It sums up each day in the\n\
+        table test_days, which report reads instead of all attempts, and removes unreferenced\n\
+        files once they are old enough that no reader needs them. It is safe to run at any time,\n\
+        concurrently with ingests and with itself.",
     after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain\n  flakewise maintain --follow\n  flakewise maintain --expire 400"
 )]
 pub(crate) struct MaintainArguments {
