@@ -177,7 +177,7 @@ impl History {
         for number in 0..TRIES {
             let runs = self.open_or_create(TableKind::Runs).await?;
             if !has_no_renames(&runs)? {
-                return Ok(());
+                return self.sync_log(TableKind::Runs, runs.version());
             }
             match set_properties(&runs, HashMap::from([owned((RENAMES_KEY, "some"))])).await {
                 Ok(_) => {}
