@@ -42,7 +42,7 @@ const PAGE: usize = 1000;
 pub(crate) struct Cached {
     store: ObjectStoreRef,
     kept: Mutex<Kept>,
-    /// Files that are requested at this moment: who else wants one waits for it.
+    /// Files that are requested at this moment: other tasks that need one wait for it.
     requested: Mutex<HashMap<Path, Arc<tokio::sync::Mutex<()>>>>,
     /// Logs by their folders, each for the next time the engine lists it.
     listed: Mutex<HashMap<Path, Vec<ObjectMeta>>>,
@@ -306,6 +306,11 @@ mod tests {
         let small = Path::from("history/shop/attempts/small.parquet");
         let large = Path::from("history/shop/attempts/large.parquet");
         store.put(&small, "0123456789".into()).await.expect("written");
+        let medium = Path::from("history/shop/attempts/medium.parquet");
+        store.put(&medium, vec![7; 2 << 20].into()).await.expect("written");
+        assert_eq!(store.get_range(&medium, (2 << 20) - 8..2 << 20).await.expect("read"), [7; 8][..]);
+        store.store.delete(&medium).await.expect("deleted");
+        assert_eq!(store.get_range(&medium, 0..1).await.expect("kept as a whole"), [7][..]);
         let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(9 << 20).collect();
         store.put(&large, bytes.clone().into()).await.expect("written");
         // As a reader of Parquet begins.

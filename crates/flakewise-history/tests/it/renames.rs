@@ -65,7 +65,7 @@ fn a_reader_that_knew_of_no_renames_sees_those_of_another_process() {
     assert_eq!(flaky(&history).len(), 2);
     open(&folder).decide_renames(&[found("test_old", "test_new")]).expect("written");
     assert_eq!(flaky(&history), [(test_id("test_new"), 2, 4)]);
-    // Whoever renames first in a store without runs says so too.
+    // A rename in a store without runs is announced too.
     let (folder, history) = scratch();
     history.decide_renames(&[found("test_old", "test_new")]).expect("written");
     open(&folder).append(&[BatchBuilder::new("r1", "c1", 0).build()]).expect("written");
