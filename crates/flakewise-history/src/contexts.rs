@@ -1,12 +1,13 @@
 //! The runs of a history: which code each of them ran, and when.
 
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
 use deltalake::arrow::array::AsArray as _;
 use deltalake::arrow::datatypes::DataType;
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::Timestamp;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 
 use crate::HistoryError;
 use crate::flaky::MINIMUM_OUTAGE_TESTS;
@@ -29,6 +30,16 @@ pub(crate) struct Context {
 }
 
 impl Context {
+    fn row(&self) -> RunRow<'_> {
+        RunRow {
+            run: &self.run,
+            variant: &self.variant,
+            commit: self.commit.as_deref(),
+            dirty: self.dirty,
+            branch: self.branch.as_deref(),
+        }
+    }
+
     /// The commit, if it says which code ran.
     pub(crate) fn revision_commit(&self) -> Option<&Arc<str>> {
         self.commit.as_ref().filter(|_| !self.dirty)
@@ -44,7 +55,9 @@ impl Context {
 #[derive(Default)]
 pub(crate) struct Contexts {
     all: Vec<Context>,
-    by_run: HashMap<Arc<str>, Vec<u32>>,
+    /// Their places in `all`, by what rows say of them.
+    places: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     revisions: HashMap<[usize; 4], u32>,
     outages: HashSet<Arc<str>>,
     labels: Labels,
@@ -101,15 +114,10 @@ impl Contexts {
 
     /// The context of a row.
     pub(crate) fn find(&mut self, row: &RunRow<'_>) -> u32 {
-        let known = self.by_run.get(row.run).into_iter().flatten().copied().find(|place| {
-            let context = &self.all[*place as usize];
-            context.commit.as_deref() == row.commit
-                && *context.variant == *row.variant
-                && context.branch.as_deref() == row.branch
-                && context.dirty == row.dirty
-        });
+        let known =
+            self.places.find(self.hasher.hash_one(row), |place| self.all[*place as usize].row() == *row);
         // Writers say which runs there are before they add attempts; others may not.
-        known.unwrap_or_else(|| self.add(row, Timestamp::default()))
+        known.copied().unwrap_or_else(|| self.add(row, Timestamp::default()))
     }
 
     fn add(&mut self, row: &RunRow<'_>, started: Timestamp) -> u32 {
@@ -134,13 +142,15 @@ impl Contexts {
         ];
         let next = u32::try_from(self.revisions.len()).expect("no more than there are runs");
         context.revision = *self.revisions.entry(key).or_insert(next);
-        self.by_run.entry(Arc::clone(&context.run)).or_default().push(place);
         self.all.push(context);
+        let hash_of = |place: &u32| self.hasher.hash_one(self.all[*place as usize].row());
+        self.places.insert_unique(hash_of(&place), place, hash_of);
         place
     }
 }
 
 /// What a row says of its run.
+#[derive(PartialEq, Eq, Hash)]
 pub(crate) struct RunRow<'a> {
     pub(crate) run: &'a str,
     pub(crate) variant: &'a str,

@@ -190,11 +190,20 @@ fn mixed_outcomes(tallies: &[RevisionTally<'_>]) -> Option<Evidence> {
 /// Counts how the outcome moved between consecutive revisions, and whether the
 /// latest revision anywhere fails.
 fn transitions(tallies: &[RevisionTally<'_>]) -> (Transitions, bool) {
-    let mut sequences: HashMap<_, Vec<&RevisionTally<'_>>> = HashMap::new();
+    let mut sequences: Vec<(_, Vec<&RevisionTally<'_>>)> = Vec::new();
+    let mut places = HashMap::new();
+    let mut latest_place = 0;
     for tally in tallies.iter().filter(|tally| tally.passed + tally.failures() > 0 && !tally.as_base) {
-        sequences.entry((tally.variant, tally.branch)).or_default().push(tally);
+        let key = (tally.variant, tally.branch);
+        // Mostly that of the tally before.
+        if sequences.get(latest_place).is_none_or(|(known, _)| *known != key) {
+            latest_place = *places.entry(key).or_insert_with(|| {
+                sequences.push((key, Vec::new()));
+                sequences.len() - 1
+            });
+        }
+        sequences[latest_place].1.push(tally);
     }
-    let mut sequences: Vec<_> = sequences.into_iter().collect();
     sequences.sort_unstable_by_key(|(key, _)| *key);
     let mut total = Transitions::default();
     let mut latest: Option<&RevisionTally<'_>> = None;

@@ -3,7 +3,9 @@
 //! From the daily roll-ups where they are current (`rollup`), and from the attempts of all
 //! other days. Roll-ups are made by the statements below, so both say the same.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +85,7 @@ pub(crate) struct Gathered {
 /// What one test did, outages left out.
 #[derive(Default)]
 pub(crate) struct Record {
+    /// Sorted by revision, once all are there.
     passes: Vec<Passes>,
     /// The same by day.
     passed_on: Vec<(NaiveDate, u64)>,
@@ -171,6 +174,9 @@ impl History {
                 gathered.add_passes(&batch)?;
             }
         }
+        for record in gathered.tests.values_mut() {
+            record.passes.sort_by_key(|passes| passes.revision);
+        }
         Ok(gathered)
     }
 }
@@ -195,6 +201,17 @@ fn failing(batches: &[RecordBatch], contexts: &Contexts) -> Result<BTreeSet<Stri
     Ok(failing.into_iter().collect())
 }
 
+/// The rows of each test, as far as they follow each other: they mostly do, as files are sorted.
+fn by_test(tests: &TextColumn, rows: usize) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let first = (next..rows).find(|row| tests.at(*row).is_some())?;
+        let test = tests.at(first)?;
+        next = (first + 1..rows).find(|row| tests.at(*row) != Some(test)).unwrap_or(rows);
+        Some((test, first..next))
+    })
+}
+
 /// A condition on tests.
 fn among(session: &SessionContext, names: &[String]) -> Result<String, HistoryError> {
     if names.len() <= LISTED {
@@ -207,7 +224,16 @@ fn among(session: &SessionContext, names: &[String]) -> Result<String, HistoryEr
 }
 
 /// The contexts of each day, by their numbers in its roll-up.
-type Numbers = HashMap<NaiveDate, Vec<Option<u32>>>;
+type Numbers = HashMap<NaiveDate, Vec<Option<Numbered>>>;
+
+/// A context, and what is asked of it for each pass.
+#[derive(Clone, Copy)]
+struct Numbered {
+    context: u32,
+    /// None if its run is an outage.
+    revision: Option<u32>,
+}
+
 /// More runs on one day are not believed.
 const MOST_RUNS: usize = 10_000_000;
 
@@ -263,14 +289,15 @@ impl Gathered {
         let runs = RunColumns::new(&columns)?;
         let days = columns.days("day")?;
         let attempts = columns.counts("attempts")?;
-        for row in 0..batch.num_rows() {
-            let Some(test) = tests.at(row) else { continue };
+        for (test, rows) in by_test(&tests, batch.num_rows()) {
             let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
-            let context = self.contexts.find(&runs.at(row));
-            if !self.contexts.get(context).is_outage {
-                let revision = self.contexts.get(context).revision;
-                record.add_passes(&mut [(revision, context, attempts[row])], &self.contexts);
-                record.passed_on.push((days[row].unwrap_or_default(), attempts[row]));
+            for row in rows {
+                let context = self.contexts.find(&runs.at(row));
+                if !self.contexts.get(context).is_outage {
+                    let revision = self.contexts.get(context).revision;
+                    record.add_passes(&mut [(revision, context, attempts[row])], &self.contexts);
+                    record.passed_on.push((days[row].unwrap_or_default(), attempts[row]));
+                }
             }
         }
         Ok(())
@@ -293,7 +320,10 @@ impl Gathered {
                 if numbers.len() <= place {
                     numbers.resize(place + 1, None);
                 }
-                numbers[place] = Some(self.contexts.find(&runs.at(row)));
+                let context = self.contexts.find(&runs.at(row));
+                let known = self.contexts.get(context);
+                let revision = (!known.is_outage).then_some(known.revision);
+                numbers[place] = Some(Numbered { context, revision });
             }
         }
         Ok(numbers)
@@ -317,9 +347,10 @@ impl Gathered {
             }
             for pass in decode_passes(packed.value(row)) {
                 let (number, count) = pass.ok_or_else(damaged)?;
-                let context = runs.get(number).copied().flatten().ok_or_else(damaged)?;
-                if !self.contexts.get(context).is_outage {
-                    passes.push((self.contexts.get(context).revision, context, count));
+                let Numbered { context, revision } =
+                    runs.get(number).copied().flatten().ok_or_else(damaged)?;
+                if let Some(revision) = revision {
+                    passes.push((revision, context, count));
                     sum += count;
                 }
             }
@@ -337,20 +368,26 @@ impl Record {
         passes.sort_unstable();
         let started = |(_, context, _): &&(u32, u32, u64)| contexts.get(*context).started;
         for revision in passes.chunk_by(|left, right| left.0 == right.0) {
-            let (first, last) = (revision.iter().min_by_key(started), revision.iter().max_by_key(started));
-            let (Some((revision_number, first, _)), Some((_, last, _))) = (first, last) else { continue };
-            let count: u64 = revision.iter().map(|(.., count)| count).sum();
+            let (number, mut first, mut count) = revision[0];
+            let mut last = first;
+            if revision.len() > 1 {
+                first = revision.iter().min_by_key(started).map_or(first, |(_, context, _)| *context);
+                last = revision.iter().max_by_key(started).map_or(last, |(_, context, _)| *context);
+                count = revision.iter().map(|(.., count)| count).sum();
+            }
             let count = u32::try_from(count).unwrap_or(u32::MAX);
-            self.passes.push(Passes { revision: *revision_number, first: *first, last: *last, count });
+            self.passes.push(Passes { revision: number, first, last, count });
         }
     }
 
     /// Its outcomes by revision.
     pub(crate) fn tallies<'a>(&'a self, contexts: &'a Contexts) -> Vec<RevisionTally<'a>> {
-        let mut passes: Vec<&Passes> = self.passes.iter().collect();
-        passes.sort_by_key(|passes| passes.revision);
-        let mut tallies: Vec<((u32, bool), RevisionTally<'_>)> = Vec::new();
-        for revision in passes.chunk_by(|left, right| left.revision == right.revision) {
+        let mut others = self.tallies_of_others(contexts).into_iter().peekable();
+        let mut tallies = Vec::with_capacity(self.passes.len() + others.len());
+        for revision in self.passes.chunk_by(|left, right| left.revision == right.revision) {
+            let key = (revision[0].revision, false);
+            let before = std::iter::from_fn(|| others.next_if(|(other, _)| *other < key));
+            tallies.extend(before.map(|(_, tally)| tally));
             let mut tally = tally(contexts.get(revision[0].first), false);
             for passes in revision {
                 tally.passed += u64::from(passes.count);
@@ -358,8 +395,19 @@ impl Record {
                 tally.last = tally.last.max(contexts.get(passes.last).started);
             }
             tally.first_attempts.attempts = tally.passed;
-            tallies.push(((revision[0].revision, false), tally));
+            if let Some((_, other)) = others.next_if(|(other, _)| *other == key) {
+                tally.add(other);
+            }
+            tallies.push(tally);
         }
+        tallies.extend(others.map(|(_, tally)| tally));
+        tallies
+    }
+
+    /// The same without first attempts that passed, sorted by the number of the revision and by
+    /// whether it is about a base.
+    fn tallies_of_others<'a>(&'a self, contexts: &'a Contexts) -> Vec<((u32, bool), RevisionTally<'a>)> {
+        let mut tallies: BTreeMap<(u32, bool), RevisionTally<'_>> = BTreeMap::new();
         for other in self.others.iter().filter(|other| other.outcome != Outcome::Skipped) {
             let context = contexts.get(other.context);
             let mut tally = tally(context, other.as_base);
@@ -373,17 +421,14 @@ impl Record {
                 tally.first_attempts =
                     FlakeRate { failures: if failed { other.attempts } else { 0 }, attempts: other.attempts };
             }
-            tallies.push(((context.revision, other.as_base), tally));
-        }
-        tallies.sort_by_key(|(key, _)| *key);
-        tallies.dedup_by(|(next_key, next), (kept_key, kept)| {
-            let same = next_key == kept_key;
-            if same {
-                kept.add(next.clone());
+            match tallies.entry((context.revision, other.as_base)) {
+                Entry::Occupied(known) => known.into_mut().add(tally),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(tally);
+                }
             }
-            same
-        });
-        tallies.into_iter().map(|(_, tally)| tally).collect()
+        }
+        tallies.into_iter().collect()
     }
 
     /// What its failures cost.

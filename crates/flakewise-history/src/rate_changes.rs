@@ -46,6 +46,28 @@ struct Step<'a> {
     rate: FlakeRate,
 }
 
+/// The test on the commits of one branch.
+#[derive(Default)]
+struct Branch<'a> {
+    name: Option<&'a str>,
+    steps: Vec<Step<'a>>,
+    /// Their places in `steps`.
+    commits: HashMap<&'a str, usize>,
+}
+
+impl<'a> Branch<'a> {
+    fn add(&mut self, commit: &'a str, tally: &RevisionTally<'_>) {
+        let place = *self.commits.entry(commit).or_insert(self.steps.len());
+        if place == self.steps.len() {
+            self.steps.push(Step { commit, first: tally.first, rate: FlakeRate::default() });
+        }
+        let step = &mut self.steps[place];
+        step.first = step.first.min(tally.first);
+        step.rate.failures += tally.first_attempts.failures;
+        step.rate.attempts += tally.first_attempts.attempts;
+    }
+}
+
 /// The changes of a test's failure rate, the oldest first, on the branch with the
 /// most commits. Attempts whose commit does not say which code ran do not count.
 pub fn rate_changes(tallies: &[RevisionTally<'_>]) -> Vec<RateChange> {
@@ -71,18 +93,23 @@ pub fn rate_changes(tallies: &[RevisionTally<'_>]) -> Vec<RateChange> {
 
 /// The commits of the branch that has the most, in the order of their first attempts.
 fn longest_branch<'a>(tallies: &[RevisionTally<'a>]) -> Option<(Option<&'a str>, Vec<Step<'a>>)> {
-    let mut branches: HashMap<Option<&str>, HashMap<&str, Step<'_>>> = HashMap::new();
+    let mut branches: Vec<Branch<'_>> = Vec::new();
+    let mut places = HashMap::new();
+    let mut latest = 0;
     for tally in tallies.iter().filter(|tally| !tally.as_base && tally.first_attempts.attempts > 0) {
         let Some(commit) = tally.commit else { continue };
-        let new = Step { commit, first: tally.first, rate: FlakeRate::default() };
-        let step = branches.entry(tally.branch).or_default().entry(commit).or_insert(new);
-        step.first = step.first.min(tally.first);
-        step.rate.failures += tally.first_attempts.failures;
-        step.rate.attempts += tally.first_attempts.attempts;
+        // Mostly that of the tally before.
+        if branches.get(latest).is_none_or(|branch| branch.name != tally.branch) {
+            latest = *places.entry(tally.branch).or_insert_with(|| {
+                branches.push(Branch { name: tally.branch, ..Branch::default() });
+                branches.len() - 1
+            });
+        }
+        branches[latest].add(commit, tally);
     }
     // Of branches of one length the last by name, whatever the order of the tallies.
-    let (branch, steps) = branches.into_iter().max_by_key(|(branch, steps)| (steps.len(), *branch))?;
-    let mut steps: Vec<_> = steps.into_values().collect();
+    let branch = branches.into_iter().max_by_key(|branch| (branch.steps.len(), branch.name))?;
+    let (branch, mut steps) = (branch.name, branch.steps);
     steps.sort_by_key(|step| (step.first, step.commit));
     steps.drain(..steps.len().saturating_sub(MOST_COMMITS));
     Some((branch, steps))
