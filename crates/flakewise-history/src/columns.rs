@@ -165,7 +165,8 @@ pub(crate) fn rows_of(columns: &[Column], values: Vec<(&'static str, ArrayRef)>)
 
 impl Kind {
     /// The type used to hand rows to the Parquet writer. Labels go in as
-    /// dictionaries: the writer takes their keys as they are.
+    /// dictionaries, which are small in memory. The writer makes one of its own: it hashes the
+    /// text of every row.
     fn written(self) -> DataType {
         match self {
             Self::Label => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),

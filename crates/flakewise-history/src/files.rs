@@ -119,7 +119,7 @@ fn attempt_rows(
         ATTEMPTS,
         vec![
             named("project", of_report(&|_, _| Some(project.to_owned()))),
-            named("day", Arc::new(rows.iter().map(|row| Some(row.day)).collect::<Date32Array>())),
+            named("day", Arc::new(Date32Array::from_iter_values(rows.iter().map(|row| row.day)))),
             named(
                 "test",
                 Arc::new(DictionaryArray::new(
@@ -130,7 +130,7 @@ fn attempt_rows(
             named("variant", of_report(&|batch, _| Some(batch.run.variant.to_string()))),
             named("run", of_report(&|batch, _| Some(batch.run.id.to_string()))),
             named("report", of_report(&|_, report| Some(report.id.to_string()))),
-            named("ordinal", Arc::new(rows.iter().map(|row| Some(row.ordinal)).collect::<Int32Array>())),
+            named("ordinal", Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.ordinal)))),
             named(
                 "phase",
                 Arc::new(keyed(

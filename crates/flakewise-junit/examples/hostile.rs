@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flakewise_junit::{Limits, read};
-use flakewise_model::{Run, RunId, Timestamp, Variant};
+use flakewise_model::{Run, RunId, TestIds, Timestamp, Variant};
 
 /// A name, what comes first, what is repeated, and what comes last.
 const CASES: [(&str, &str, &[u8], &str); 12] = [
@@ -100,7 +100,7 @@ fn one(case: usize, megabytes: u64) {
     let source = Cursor::new(before).chain(filling).chain(Cursor::new(after));
     let start = Instant::now();
     let counted = Counted { source, count: Rc::clone(&count) };
-    let (report, issues) = read(BufReader::new(counted), &run, &Limits::default());
+    let (report, issues) = read(BufReader::new(counted), &run, &Limits::default(), &mut TestIds::default());
     let time = start.elapsed().as_secs_f64();
     println!(
         "{name:<26} {:>11} {:>9} {:>7} {:>9} {time:>6.1}s{}",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flakewise_junit::{IssueLevel, Limits, read, read_bytes, write};
-use flakewise_model::{Run, RunId, Timestamp, Variant};
+use flakewise_model::{Run, RunId, TestIds, Timestamp, Variant};
 
 /// Reads `data` in every way there is.
 ///
@@ -24,7 +24,7 @@ pub(crate) fn check(data: &[u8]) {
         packages: None,
     });
     let default = Limits::default();
-    let (report, issues) = read_bytes(data, &run, &default);
+    let (report, issues) = read_bytes(data, &run, &default, &mut TestIds::default());
     let invalid = issues.iter().any(|issue| issue.level == IssueLevel::Invalid);
     assert!(
         report.complete != invalid || issues.len() > default.issues,
@@ -37,14 +37,14 @@ pub(crate) fn check(data: &[u8]) {
 
     // A stream is read alike, as long as its parts fit in the window.
     if data.len() < 4096 {
-        let (streamed, _) = read(data, &run, &default);
+        let (streamed, _) = read(data, &run, &default, &mut TestIds::default());
         assert_eq!(streamed, report, "a stream is read like a slice");
     }
 
     // Whatever is read can be written and read again.
     let mut xml = Vec::new();
     write(&mut xml, &report.attempts).expect("writing to memory succeeds");
-    let (again, issues) = read_bytes(&xml, &run, &default);
+    let (again, issues) = read_bytes(&xml, &run, &default, &mut TestIds::default());
     assert_eq!(issues, [], "what we write has no issues");
     assert_eq!(again.attempts, report.attempts, "what we write is what we read");
 
@@ -58,7 +58,8 @@ pub(crate) fn check(data: &[u8]) {
         issues: 4,
         window: 4096,
     };
-    for (report, issues) in [read_bytes(data, &run, &tight), read(data, &run, &tight)] {
+    let ids = &mut TestIds::default();
+    for (report, issues) in [read_bytes(data, &run, &tight, ids), read(data, &run, &tight, ids)] {
         assert!(report.attempts.len() <= tight.attempts);
         assert!(issues.len() <= tight.issues + 1);
     }

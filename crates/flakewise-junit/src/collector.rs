@@ -10,7 +10,7 @@ mod tags;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flakewise_model::{Run, Timestamp};
+use flakewise_model::{Run, TestIds, Timestamp};
 
 use crate::case::{Attempts, Case, Rerun};
 use crate::dialect::{CaseSigns, Signs};
@@ -26,6 +26,7 @@ const BYTES_PER_CASE: usize = 100;
 /// Collects the attempts of one report.
 pub(crate) struct Collector<'r> {
     limits: &'r Limits,
+    ids: &'r mut TestIds,
     issues: Issues,
     attempts: Attempts<'r>,
     identities: Identities,
@@ -83,9 +84,10 @@ struct Detail {
 }
 
 impl<'r> Collector<'r> {
-    pub(crate) fn new(run: &'r Arc<Run>, limits: &'r Limits) -> Self {
+    pub(crate) fn new(run: &'r Arc<Run>, limits: &'r Limits, ids: &'r mut TestIds) -> Self {
         Self {
             limits,
+            ids,
             issues: Issues::new(limits.issues),
             attempts: Attempts::new(run),
             identities: Identities::default(),

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use flakewise_model::{TestId, TestIdBuilder};
+use flakewise_model::{TestId, TestIdBuilder, TestIds};
 
 use crate::Dialect;
 
@@ -57,7 +57,13 @@ struct Cached {
 
 impl Identities {
     /// The id of a test in these suites, the outermost first.
-    pub(crate) fn id(&mut self, dialect: Dialect, suites: &[SuiteNames], case: CaseNames<'_>) -> TestId {
+    pub(crate) fn id(
+        &mut self,
+        dialect: Dialect,
+        suites: &[SuiteNames],
+        case: CaseNames<'_>,
+        ids: &mut TestIds,
+    ) -> TestId {
         if let Some(id) = not_a_test(dialect, suites, case) {
             return id;
         }
@@ -91,7 +97,7 @@ impl Identities {
             Dialect::Playwright => without_project(suites, case.name),
             _ => case.name,
         };
-        finish(dialect, prefix, if name.is_empty() { UNNAMED } else { name })
+        finish(dialect, prefix, if name.is_empty() { UNNAMED } else { name }, ids)
     }
 }
 
@@ -195,50 +201,48 @@ fn prefix(dialect: Dialect, suites: &[SuiteNames], case: CaseNames<'_>) -> TestI
 }
 
 /// Adds the name, taken apart as the dialect has it.
-fn finish(dialect: Dialect, prefix: &TestIdBuilder, name: &str) -> TestId {
+fn finish(dialect: Dialect, prefix: &TestIdBuilder, name: &str, ids: &mut TestIds) -> TestId {
     match dialect {
         Dialect::Pytest => match bracketed(name) {
-            Some((name, parameters)) => prefix.test(name, Some(parameters)),
-            None => prefix.test(name, None),
+            Some((name, parameters)) => ids.test(prefix, name, Some(parameters)),
+            None => ids.test(prefix, name, None),
         },
         Dialect::Surefire | Dialect::Gradle | Dialect::Java => {
             let (name, parameters) = java_name(name);
-            prefix.test(name, parameters)
+            ids.test(prefix, name, parameters)
         }
         Dialect::Unittest => match name.split_once(' ') {
-            Some((name, case)) => prefix.test(name, Some(case)),
-            None => prefix.test(name, None),
+            Some((name, case)) => ids.test(prefix, name, Some(case)),
+            None => ids.test(prefix, name, None),
         },
         Dialect::Go | Dialect::GoogleTest | Dialect::Catch2 => match name.split_once('/') {
-            Some((name, case)) if !name.is_empty() => prefix.test(name, Some(case)),
-            _ => prefix.test(name, None),
+            Some((name, case)) if !name.is_empty() => ids.test(prefix, name, Some(case)),
+            _ => ids.test(prefix, name, None),
         },
-        Dialect::Nextest => nested(prefix.clone(), name, "::"),
-        Dialect::Vitest => nested(prefix.clone(), name, " > "),
-        Dialect::Playwright => nested(prefix.clone(), name, " › "),
+        Dialect::Nextest => nested(prefix, name, "::", ids),
+        Dialect::Vitest => nested(prefix, name, " > ", ids),
+        Dialect::Playwright => nested(prefix, name, " › ", ids),
         Dialect::PhpUnit => match name.split_once(" with data set ") {
-            Some((name, set)) => prefix.test(name, Some(data_set(set))),
-            None => prefix.test(name, None),
+            Some((name, set)) => ids.test(prefix, name, Some(data_set(set))),
+            None => ids.test(prefix, name, None),
         },
         Dialect::Flakewise
         | Dialect::Jest
         | Dialect::CTest
         | Dialect::RSpec
         | Dialect::Node
-        | Dialect::Unknown => prefix.test(name, None),
+        | Dialect::Unknown => ids.test(prefix, name, None),
     }
 }
 
 /// A name whose last part is the test and whose others are around it.
-fn nested(mut prefix: TestIdBuilder, name: &str, separator: &str) -> TestId {
+fn nested(prefix: &TestIdBuilder, name: &str, separator: &str, ids: &mut TestIds) -> TestId {
     match name.rsplit_once(separator) {
         Some((around, name)) if !name.is_empty() => {
-            for class in around.split(separator) {
-                prefix = prefix.class(class);
-            }
-            prefix.finish(name, None)
+            let prefix = around.split(separator).fold(prefix.clone(), TestIdBuilder::class);
+            ids.test(&prefix, name, None)
         }
-        _ => prefix.finish(name, None),
+        _ => ids.test(prefix, name, None),
     }
 }
 
@@ -410,7 +414,10 @@ mod tests {
         };
         let suites = [suite("outer"), suite("suite")];
         let case = CaseNames { name, classname, class: "", file };
-        assert_eq!(Identities::default().id(dialect, &suites, case).as_str(), expected);
+        assert_eq!(
+            Identities::default().id(dialect, &suites, case, &mut TestIds::default()).as_str(),
+            expected
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
-use flakewise_model::{Attempt, Run};
+use flakewise_model::{Attempt, Run, TestIds};
 
 use crate::collector::Collector;
 use crate::issue::{Here, IssueKind, Place};
@@ -30,9 +30,15 @@ pub struct Report {
 /// Reads a report from a stream, in bounded memory.
 ///
 /// This never fails: it returns what it understood, and issues about what it
-/// did not. Every attempt is given `run`.
-pub fn read(source: impl BufRead, run: &Arc<Run>, limits: &Limits) -> (Report, Vec<Issue>) {
-    let mut collector = Collector::new(run, limits);
+/// did not. Every attempt is given `run`. Ids come from `ids`, so that reports with the same
+/// tests share them.
+pub fn read(
+    source: impl BufRead,
+    run: &Arc<Run>,
+    limits: &Limits,
+    ids: &mut TestIds,
+) -> (Report, Vec<Issue>) {
+    let mut collector = Collector::new(run, limits, ids);
     let (mut window, unknown_encoding) = Window::open(source, limits.window);
     if let Some(name) = unknown_encoding {
         collector.issue(&Here::new("", Place::START), IssueKind::UnknownEncoding { name });
@@ -70,14 +76,14 @@ pub fn read(source: impl BufRead, run: &Arc<Run>, limits: &Limits) -> (Report, V
 }
 
 /// Reads a report that is in memory. The same as [`read`], but faster.
-pub fn read_bytes(bytes: &[u8], run: &Arc<Run>, limits: &Limits) -> (Report, Vec<Issue>) {
+pub fn read_bytes(bytes: &[u8], run: &Arc<Run>, limits: &Limits, ids: &mut TestIds) -> (Report, Vec<Issue>) {
     let detected = detect(bytes);
     let plain = detected.encoding == encoding_rs::UTF_8 && detected.unknown.is_none();
     let text = str::from_utf8(&bytes[detected.mark..]).ok().filter(|_| plain);
     let Some(text) = text else {
-        return read(bytes, run, limits);
+        return read(bytes, run, limits, ids);
     };
-    let mut collector = Collector::new(run, limits);
+    let mut collector = Collector::new(run, limits, ids);
     collector.expect(text.len());
     lex(text, Place::START, true, &mut collector);
     let mut here = Here::new(text, Place::START);

@@ -61,7 +61,7 @@ pub use reproduce::{ReproduceReport, Way};
 pub use rows::{Rows, Value};
 pub use run::{ReportId, Run, RunId};
 pub use state::{SharedState, StateChange, StateKind};
-pub use test_id::{TestId, TestIdBuilder, TestIdError};
+pub use test_id::{TestId, TestIdBuilder, TestIdError, TestIds};
 pub use triage::{
     AttemptCost, BaseSource, Blame, BuildExit, ChangeSummary, Counts, ExitReason, FailureVerdict, FlakyKind,
     Incident, Notice, Novelty, OpenQuestion, Proof, Refusal, Review, RunReport, TestFailure, Touch,

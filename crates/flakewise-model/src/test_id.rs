@@ -1,7 +1,11 @@
 //! The identity of a test.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use hashbrown::HashSet;
 
 use crate::escape::{escape_into, find, split, unescape};
 
@@ -53,10 +57,10 @@ const SPECIAL: &[u8] = b":[]";
 /// ```
 ///
 /// The text form is what is kept and compared; parts are taken out when asked
-/// for. A history holds far more ids than anybody takes apart.
+/// for. A history holds far more ids than anybody takes apart. A clone shares it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TestId {
-    text: Box<str>,
+    text: Arc<str>,
 }
 
 impl TestId {
@@ -213,17 +217,11 @@ impl TestIdBuilder {
 
     /// Adds the name and, for one case of a parameterised test, the parameters.
     pub fn finish(mut self, name: &str, parameters: Option<&str>) -> TestId {
-        self.push(name);
-        if let Some(parameters) = parameters {
-            self.text.push('[');
-            escape_into(&mut self.text, bounded(parameters).as_ref(), SPECIAL);
-            self.text.push(']');
-        }
-        TestId { text: self.text.into_boxed_str() }
+        push_last(&mut self.text, name, parameters);
+        TestId { text: self.text.into() }
     }
 
-    /// The same as [`TestIdBuilder::finish`] on a clone, in one allocation:
-    /// for many tests of one module and class.
+    /// The same as [`TestIdBuilder::finish`] on a clone: for many tests of one module and class.
     pub fn test(&self, name: &str, parameters: Option<&str>) -> TestId {
         let length = name.len() + parameters.map_or(0, |parameters| parameters.len() + "[]".len());
         let mut text = String::with_capacity(self.text.len() + "::".len() + length);
@@ -232,8 +230,56 @@ impl TestIdBuilder {
     }
 
     fn push(&mut self, part: &str) {
-        self.text.push_str("::");
-        escape_into(&mut self.text, bounded(part).as_ref(), SPECIAL);
+        push_part(&mut self.text, part);
+    }
+}
+
+fn push_part(text: &mut String, part: &str) {
+    text.push_str("::");
+    escape_into(text, bounded(part).as_ref(), SPECIAL);
+}
+
+fn push_last(text: &mut String, name: &str, parameters: Option<&str>) {
+    push_part(text, name);
+    if let Some(parameters) = parameters {
+        text.push('[');
+        escape_into(text, bounded(parameters).as_ref(), SPECIAL);
+        text.push(']');
+    }
+}
+
+/// Ids that are needed again and again, each kept once: reports of one suite have the same tests.
+///
+/// ```
+/// use flakewise_model::{TestId, TestIds};
+///
+/// let mut ids = TestIds::default();
+/// let class = TestId::builder("pytest", "test_url.py").class("TestUrl");
+/// let id = ids.test(&class, "test_parse", Some("1"));
+/// assert_eq!(id, class.test("test_parse", Some("1")));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TestIds {
+    known: HashSet<TestId>,
+    /// The id that is looked for.
+    text: String,
+}
+
+impl TestIds {
+    /// The same as [`TestIdBuilder::test`], without an allocation if the id is known.
+    pub fn test(&mut self, around: &TestIdBuilder, name: &str, parameters: Option<&str>) -> TestId {
+        self.text.clear();
+        self.text.push_str(&around.text);
+        push_last(&mut self.text, name, parameters);
+        let id = self.known.get_or_insert_with(self.text.as_str(), |text| TestId { text: text.into() });
+        id.clone()
+    }
+}
+
+/// So that a set of ids can be searched by text. Ids are hashed and compared as their texts are.
+impl Borrow<str> for TestId {
+    fn borrow(&self) -> &str {
+        &self.text
     }
 }
 

@@ -119,7 +119,7 @@ impl Collector<'_> {
             self.first_dialect = self.first_dialect.or(self.dialect);
         }
         let dialect = self.dialect.unwrap_or_default();
-        let test = self.identities.id(dialect, &self.suite_names, case_names);
+        let test = self.identities.id(dialect, &self.suite_names, case_names, self.ids);
         let position = dialect.in_execution_order().then_some(self.cases_begun);
         self.cases_begun = self.cases_begun.saturating_add(1);
         let started = started.or_else(|| self.suites.last().map_or(self.root_started, |suite| suite.started));

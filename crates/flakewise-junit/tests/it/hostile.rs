@@ -4,6 +4,7 @@
 use std::io::{BufReader, Read};
 
 use flakewise_junit::{Limits, read};
+use flakewise_model::TestIds;
 
 use crate::support::run;
 
@@ -37,7 +38,8 @@ impl Read for Repeat {
 
 #[track_caller]
 fn check(size: u64, pieces: [&str; 3], attempts: usize, complete: bool, expected: &[&str]) {
-    let (report, issues) = read(BufReader::new(source(size, pieces)), &run(), &Limits::default());
+    let (report, issues) =
+        read(BufReader::new(source(size, pieces)), &run(), &Limits::default(), &mut TestIds::default());
     let issues: Vec<_> = issues.iter().map(|issue| issue.kind.to_string()).collect();
     assert_eq!(issues, expected);
     assert_eq!(report.attempts.len(), attempts);

@@ -2,6 +2,7 @@
 //! it.
 
 use flakewise_junit::{Dialect, Limits, read, read_bytes};
+use flakewise_model::TestIds;
 
 use crate::support::{parse, run, summary};
 
@@ -16,7 +17,11 @@ fn check_bytes(input: &[u8], expected: &str) {
     let (report, issues) = parse(input);
     let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>().join("\n");
     assert_eq!(lines(&summary(&report, &issues)).trim(), lines(expected).trim());
-    assert_eq!(read(input, &run(), &Limits::default()), (report, issues), "a stream is read alike");
+    assert_eq!(
+        read(input, &run(), &Limits::default(), &mut TestIds::default()),
+        (report, issues),
+        "a stream is read alike"
+    );
 }
 
 #[test]
@@ -275,13 +280,13 @@ fn issues_are_bounded() {
 fn attempts_are_bounded() {
     let limits = Limits { attempts: 3, ..Limits::default() };
     let xml = format!("<testsuite>{}</testsuite>", "<testcase name='a'/>".repeat(5));
-    let (report, issues) = read_bytes(xml.as_bytes(), &run(), &limits);
+    let (report, issues) = read_bytes(xml.as_bytes(), &run(), &limits, &mut TestIds::default());
     assert_eq!(report.attempts.len(), 3);
     assert!(!report.complete);
     assert_eq!(issues[0].to_string(), "line 1: more than 3 attempts");
     let reruns = "<rerunFailure/>".repeat(9);
     let xml = format!("<testsuite><testcase name='a'><failure/>{reruns}</testcase></testsuite>");
-    let (report, _) = read_bytes(xml.as_bytes(), &run(), &limits);
+    let (report, _) = read_bytes(xml.as_bytes(), &run(), &limits, &mut TestIds::default());
     assert!(report.attempts.len() <= 3 && !report.complete);
 }
 
@@ -307,7 +312,7 @@ fn a_source_that_fails_gives_what_it_gave() {
         }
     }
     let source = std::io::BufReader::new(Failing(b"<testsuite><testcase name='a'/><testcase"));
-    let (report, issues) = read(source, &run(), &Limits::default());
+    let (report, issues) = read(source, &run(), &Limits::default(), &mut TestIds::default());
     assert_eq!(report.attempts.len(), 1);
     assert!(!report.complete);
     assert!(

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use flakewise_junit::{Dialect, Limits, read, read_bytes, write};
-use flakewise_model::{Attempt, Failure, Fingerprint, Outcome, Phase, TestId, Timestamp};
+use flakewise_model::{Attempt, Failure, Fingerprint, Outcome, Phase, TestId, TestIds, Timestamp};
 use proptest::prelude::*;
 
 use crate::support::{files, parse, reports, run};
@@ -118,10 +118,10 @@ proptest! {
     ) {
         let text = pieces.concat();
         let limits = tight();
-        let (report, issues) = read_bytes(text.as_bytes(), &run(), &limits);
+        let (report, issues) = read_bytes(text.as_bytes(), &run(), &limits, &mut TestIds::default());
         prop_assert!(report.attempts.len() <= limits.attempts);
         prop_assert!(issues.len() <= limits.issues + 1);
-        prop_assert_eq!(read(text.as_bytes(), &run(), &limits), (report, issues));
+        prop_assert_eq!(read(text.as_bytes(), &run(), &limits, &mut TestIds::default()), (report, issues));
     }
 
     #[test]
@@ -167,7 +167,7 @@ proptest! {
             prop_assert!(report.attempts.len() <= whole);
         }
         let small = Limits { window: 4096, ..Limits::default() };
-        let (streamed, _) = read(&bytes[..], &run(), &small);
+        let (streamed, _) = read(&bytes[..], &run(), &small, &mut TestIds::default());
         prop_assert!(streamed.attempts.len() <= whole + 2 * flips.len() + 2);
         prop_assert!(report.complete || !issues.is_empty());
     }
@@ -181,7 +181,7 @@ fn streams_are_read_like_slices_whatever_the_window() {
             let limits = Limits { window, ..Limits::default() };
             for step in [13, 4096] {
                 let source = std::io::BufReader::with_capacity(step, &bytes[..]);
-                assert_eq!(read(source, &run(), &limits), whole);
+                assert_eq!(read(source, &run(), &limits, &mut TestIds::default()), whole);
             }
         }
     }
@@ -195,6 +195,25 @@ fn cut_reports_never_look_complete() {
             let (report, _) = parse(&bytes[..end * part / 5]);
             assert!(!report.complete);
         }
+    }
+}
+
+#[test]
+fn reports_with_the_same_tests_share_their_ids() {
+    let report = |dialect: &str, names: [&str; 2]| {
+        let cases = names.map(|name| format!("<testcase classname=\"tests.test_a.A\" name=\"{name}\"/>"));
+        format!("<testsuites><testsuite name=\"{dialect}\">{}</testsuite></testsuites>", cases.concat())
+    };
+    for dialect in ["pytest", "unknown"] {
+        let mut ids = TestIds::default();
+        let mut read = |names| {
+            let text = report(dialect, names);
+            read_bytes(text.as_bytes(), &run(), &Limits::default(), &mut ids).0.attempts
+        };
+        let (before, after) = (read(["test_a", "test_b[1]"]), read(["test_b[1]", "test_c"]));
+        assert_eq!(before[1].test, after[0].test);
+        assert!(std::ptr::eq(before[1].test.as_str(), after[0].test.as_str()), "one text in memory");
+        assert_ne!(before[0].test, after[1].test);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flakewise_junit::{Issue, IssueLevel, Limits, Report, read_bytes};
-use flakewise_model::{Attempt, Run, RunId, Timestamp, Variant};
+use flakewise_model::{Attempt, Run, RunId, TestIds, Timestamp, Variant};
 
 /// The run that all attempts of the tests are part of.
 pub(crate) fn run() -> Arc<Run> {
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Arc<Run> {
 
 /// Reads with the limits that everybody gets.
 pub(crate) fn parse(bytes: &[u8]) -> (Report, Vec<Issue>) {
-    read_bytes(bytes, &run(), &Limits::default())
+    read_bytes(bytes, &run(), &Limits::default(), &mut TestIds::default())
 }
 
 /// A report and its issues in one line each.

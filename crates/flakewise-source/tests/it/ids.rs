@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flakewise_model::{Run, RunId, TestId, Timestamp, Variant};
+use flakewise_model::{Run, RunId, TestId, TestIds, Timestamp, Variant};
 use flakewise_source::read_tree;
 
 fn run() -> Arc<Run> {
@@ -37,7 +37,12 @@ fn reported(reports: &str, keep: impl Fn(&str) -> bool) -> BTreeSet<String> {
         }
         let bytes = std::fs::read(path).expect("a report");
         let run = run();
-        let (report, _) = flakewise_junit::read_bytes(&bytes, &run, &flakewise_junit::Limits::default());
+        let (report, _) = flakewise_junit::read_bytes(
+            &bytes,
+            &run,
+            &flakewise_junit::Limits::default(),
+            &mut TestIds::default(),
+        );
         ids.extend(report.attempts.iter().map(|attempt| without_parameters(&attempt.test)));
     }
     ids

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use flakewise_config::Config;
 use flakewise_junit::{Issue, IssueLevel, Limits};
-use flakewise_model::{Batch, Foreign, Outcome, ReportBatch, ReportId, Run, RunId, Timestamp};
+use flakewise_model::{Batch, Foreign, Outcome, ReportBatch, ReportId, Run, RunId, TestIds, Timestamp};
 use flakewise_report::{count, json_document};
 #[cfg(feature = "history")]
 use flakewise_runner::repository_root;
@@ -52,8 +52,8 @@ pub(crate) fn ingest(
     for group in groups(&sources) {
         let read: Vec<_> = group
             .par_iter()
-            .map_init(Vec::new, |buffer, source| {
-                let read = source.read(&run, surroundings.as_ref(), buffer);
+            .map_init(Reading::default, |reading, source| {
+                let read = source.read(&run, surroundings.as_ref(), reading);
                 bar.inc(1);
                 read
             })
@@ -124,6 +124,14 @@ struct Source {
     id: ReportId,
 }
 
+/// What a thread uses again for its next report: to get fresh memory from the system costs as
+/// much as to read the file.
+#[derive(Default)]
+struct Reading {
+    buffer: Vec<u8>,
+    ids: TestIds,
+}
+
 /// Reads every file once to learn who it is: the names of the run and of the
 /// reports must be known before the first attempt is.
 fn identify(paths: &[PathBuf], run: Option<&str>) -> Result<Vec<Source>, ExpectedError> {
@@ -185,13 +193,12 @@ fn groups(sources: &[Source]) -> Vec<&[Source]> {
 
 impl Source {
     /// Reads the report, and says from which folder of the repository its ids
-    /// were told, where it matters. `buffer` is used again for the next one: to get
-    /// fresh memory from the system costs as much as to read the file.
+    /// were told, where it matters.
     fn read(
         &self,
         run: &Arc<Run>,
         surroundings: Option<&Surroundings>,
-        buffer: &mut Vec<u8>,
+        Reading { buffer, ids }: &mut Reading,
     ) -> Result<(ReportBatch, Option<String>, Vec<Issue>), ExpectedError> {
         let failed = |source| ExpectedError::Read { path: self.path.clone(), source };
         let mut file = File::open(&self.path).map_err(failed)?;
@@ -200,9 +207,9 @@ impl Source {
             buffer.clear();
             buffer.reserve(usize::try_from(self.size).unwrap_or(0));
             file.read_to_end(buffer).map_err(failed)?;
-            flakewise_junit::read_bytes(buffer, run, &limits)
+            flakewise_junit::read_bytes(buffer, run, &limits, ids)
         } else {
-            flakewise_junit::read(BufReader::with_capacity(1 << 16, file), run, &limits)
+            flakewise_junit::read(BufReader::with_capacity(1 << 16, file), run, &limits, ids)
         };
         let rootdir = surroundings
             .and_then(|surroundings| surroundings.settle(&self.path, report.dialect, &mut report.attempts));
