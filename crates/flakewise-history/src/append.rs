@@ -4,9 +4,9 @@
 //! ids of its reports as Delta *application transactions*, and two rules
 //! together make "once" hold:
 //!
-//! 1. ids already in the log of the snapshot we start from are left out;
-//! 2. the commit is refused if a commit after that snapshot carries one of its
-//!    ids; then we look again from rule 1.
+//! 1. ids that are in the log at some version are left out;
+//! 2. the commit is the version after that one, and is refused if that exists;
+//!    then we look again from rule 1.
 //!
 //! So a client that is killed between commit and acknowledgement, or that
 //! simply asks twice, adds nothing the second time. The log keeps an id for
@@ -29,23 +29,22 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use deltalake::kernel::transaction::{CommitBuilder, CommitProperties, TransactionError};
-use deltalake::kernel::{Action, Transaction};
+use deltalake::DeltaTableError;
+use deltalake::kernel::transaction::TransactionError;
+use deltalake::logstore::ObjectStoreRef;
 use deltalake::logstore::object_store::ObjectStoreExt as _;
 use deltalake::parquet::errors::ParquetError;
-use deltalake::protocol::{DeltaOperation, SaveMode};
-use deltalake::{DeltaTable, DeltaTableError};
 use flakewise_model::Batch;
 
 use crate::files::{DataFile, Selection, attempt_files, run_files};
-use crate::table::{CHECKPOINT_INTERVAL, TableKind, known_transactions};
+use crate::table::TableKind;
 use crate::verdicts::verdict_files;
 use crate::{History, HistoryError};
 
-/// How often a commit is tried from a fresh snapshot. Each try already contains
-/// the engine's own fifteen, which follow each other without a pause.
-pub(crate) const TRIES: usize = 40;
-/// The longest pause between tries.
+/// How often a commit is tried, each time after reading what others have committed.
+pub(crate) const TRIES: usize = 200;
+/// The longest pause after the first try, and of all.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 
 /// What an append did.
@@ -132,37 +131,48 @@ impl History {
         // What was not there when we came, whether our commit added it or,
         // since then, somebody else's.
         let mut added: Option<Vec<T>> = None;
+        let ids_of = |items: &[T]| items.iter().map(|item| id(item).to_owned()).collect::<Vec<_>>();
+        let look = async || {
+            let head = self.log_head(kind).await?;
+            let known = head.known(self, ids_of(wanted).into_iter().collect()).await?;
+            Ok::<_, HistoryError>((head, known))
+        };
+        let (mut head, mut known) = look().await?;
         for number in 0..TRIES {
-            let table = self.open_or_create(kind).await?;
-            let ids = wanted.iter().map(|item| id(item).to_owned()).collect();
-            let known = known_transactions(self, &table, ids).await?;
             let fresh: Vec<T> = wanted.iter().copied().filter(|item| !known.contains(id(item))).collect();
             let added = added.get_or_insert_with(|| fresh.clone());
             if fresh.is_empty() {
-                self.sync_log(kind, table.version())?;
+                self.sync_log(kind, head.version())?;
                 return Ok(std::mem::take(added));
             }
-            let ids: Vec<_> = fresh.iter().map(|item| id(item).to_owned()).collect();
+            let ids = ids_of(&fresh);
             // Files are written once and survive a lost race; only if others
             // took in some of the same reports must they be made again.
             let files = match written.take() {
                 Some((old, files)) if old == ids => files,
                 _ => {
                     let files = encode(&fresh).map_err(|error| self.unwritable(error))?;
-                    self.write_files(&table, kind, &files).await?;
+                    self.write_files(&head.store(), kind, &files).await?;
                     files
                 }
             };
-            match commit(&table, &ids, &files).await {
-                Ok(version) => {
+            match head.commit(&ids, &files).await {
+                Ok(Some(version)) => {
                     tracing::debug!(table = ?kind, version, files = files.len(), "committed");
-                    self.sync_log(kind, Some(version))?;
+                    self.sync_log(kind, version)?;
+                    self.tidy_log(kind, &head, version).await;
                     return Ok(std::mem::take(added));
                 }
-                Err(error) if is_lost_race(&error) => {
+                Ok(None) => {
                     tracing::debug!(table = ?kind, number, "another writer committed first");
                     written = Some((ids, files));
                     tokio::time::sleep(pause(number)).await;
+                    let more = head.advance().await.map_err(|error| self.unreachable(error.into()))?;
+                    if let Some(more) = more {
+                        known.extend(more);
+                    } else {
+                        (head, known) = look().await?;
+                    }
                 }
                 Err(error) => return Err(self.unwritable(error)),
             }
@@ -172,48 +182,24 @@ impl History {
 
     async fn write_files(
         &self,
-        table: &DeltaTable,
+        store: &ObjectStoreRef,
         kind: TableKind,
         files: &[DataFile],
     ) -> Result<(), HistoryError> {
         for file in files {
-            self.put(table, file).await?;
+            self.put(store, file).await?;
         }
         self.sync_data(kind, files)
     }
 
     /// Writes one data file. It is invisible until a commit names it.
-    pub(crate) async fn put(&self, table: &DeltaTable, file: &DataFile) -> Result<(), HistoryError> {
-        table
-            .object_store()
+    pub(crate) async fn put(&self, store: &ObjectStoreRef, file: &DataFile) -> Result<(), HistoryError> {
+        store
             .put(&file.add.path.as_str().into(), file.bytes.clone().into())
             .await
             .map_err(|error| self.unwritable(error))?;
         Ok(())
     }
-}
-
-async fn commit(table: &DeltaTable, ids: &[String], files: &[DataFile]) -> Result<u64, DeltaTableError> {
-    let now = chrono::Utc::now().timestamp_millis();
-    let transactions = ids.iter().map(|id| Transaction::new_with_last_update(id, 1, Some(now))).collect();
-    let properties = CommitProperties::default().with_application_transactions(transactions);
-    let actions = files.iter().map(|file| Action::Add(file.add.clone())).collect();
-    let operation = DeltaOperation::Write { mode: SaveMode::Append, partition_by: None, predicate: None };
-    let commit = CommitBuilder::from(properties)
-        .with_actions(actions)
-        .build(Some(table.snapshot()?), table.log_store(), operation)
-        .into_prepared_commit_future()
-        .await?
-        .await?;
-    let version = commit.version;
-    // What the engine does after a commit reads and lists the log again, so it is done only
-    // where a checkpoint is due. It is no part of the commit, which has succeeded.
-    if (version + 1).is_multiple_of(CHECKPOINT_INTERVAL)
-        && let Err(error) = commit.await
-    {
-        tracing::info!(%error, version, "no checkpoint was written");
-    }
-    Ok(version)
 }
 
 /// Whether a commit failed only because another one came first.
@@ -232,6 +218,7 @@ pub(crate) fn is_lost_race(error: &DeltaTableError) -> bool {
 /// How long to wait before the next try: random, so that writers who collided
 /// once do not collide again, and longer each time.
 pub(crate) fn pause(number: usize) -> Duration {
-    let longest = LONGEST_PAUSE.min(Duration::from_millis(10 << number.min(10)));
+    let tries = u32::try_from(number).unwrap_or(u32::MAX).saturating_add(1);
+    let longest = LONGEST_PAUSE.min(FIRST_PAUSE.saturating_mul(tries));
     longest.mul_f64(rand::random::<f64>())
 }

@@ -47,6 +47,7 @@ mod files;
 mod flaky;
 mod gather;
 mod landing;
+mod log;
 mod maintain;
 mod orders;
 mod overview;

@@ -22,7 +22,7 @@ use crate::columns::written_schema;
 use crate::files::{DataFile, FileWriter, date};
 use crate::report::stream_of;
 use crate::session::{Reading, empty_session};
-use crate::table::TableKind;
+use crate::table::{TableKind, configuration};
 use crate::{History, HistoryError};
 
 /// Rows per file. A million attempts are some tens of megabytes.
@@ -159,7 +159,7 @@ impl History {
                 continue;
             }
             if !options.dry_run {
-                self.check_single_writer(&table)?;
+                self.check_single_writer(configuration(&table)?)?;
                 let removes = files.iter().map(|file| remove(&file.path, file.size, true));
                 let operation = DeltaOperation::Delete { predicate: None };
                 if !self.replace(kind, &table, removes.collect(), TRANSACTION, operation).await? {
@@ -180,7 +180,7 @@ impl History {
         progress: &dyn Fn(&str, usize, usize),
     ) -> Result<MaintainSummary, HistoryError> {
         if !options.dry_run {
-            self.check_single_writer(&table)?;
+            self.check_single_writer(configuration(&table)?)?;
             table = self.declare_properties(kind, table).await?;
         }
         let mut summary = MaintainSummary { table: kind.name(), ..MaintainSummary::default() };
@@ -204,15 +204,22 @@ impl History {
             table.update_state().await.map_err(|error| self.unwritable(error))?;
         }
         if !groups.is_empty() && !options.dry_run {
-            self.checkpoint(&table).await?;
+            self.checkpoint_newest(kind, &table).await?;
         }
         summary.files_removed = self.vacuum(table, options).await?;
         Ok(summary)
     }
 
-    /// A checkpoint spares the next reader the log's many entries.
-    pub(crate) async fn checkpoint(&self, table: &DeltaTable) -> Result<(), HistoryError> {
-        deltalake::checkpoints::create_checkpoint(table, None).await.map_err(|error| self.unwritable(error))
+    /// Writes a checkpoint of the version that was opened.
+    pub(crate) async fn checkpoint_newest(
+        &self,
+        kind: TableKind,
+        table: &DeltaTable,
+    ) -> Result<(), HistoryError> {
+        match table.version() {
+            Some(version) => self.checkpoint(kind, &table.log_store(), version).await,
+            None => Ok(()),
+        }
     }
 
     /// Removes the files nothing refers to, and returns how many there were.
@@ -270,7 +277,7 @@ impl History {
             .await;
         match commit {
             Ok(commit) => {
-                self.sync_log(kind, Some(commit.version()))?;
+                self.sync_log(kind, commit.version())?;
                 Ok(true)
             }
             Err(error) if is_lost_race(&error) => Ok(false),
@@ -326,7 +333,7 @@ impl History {
         file: FileWriter,
     ) -> Result<DataFile, HistoryError> {
         let file = file.finish().map_err(|error| self.unwritable(error))?;
-        self.put(table, &file).await?;
+        self.put(&table.object_store(), &file).await?;
         Ok(file)
     }
 }

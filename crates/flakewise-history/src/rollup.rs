@@ -152,7 +152,7 @@ impl History {
             table.update_state().await.map_err(|error| self.unwritable(error))?;
         }
         if !plan.is_empty() {
-            self.checkpoint(&table).await?;
+            self.checkpoint_newest(TableKind::TestDays, &table).await?;
         }
         summary.files_removed = self.vacuum(table, options).await?;
         Ok(Some(summary))

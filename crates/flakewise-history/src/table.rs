@@ -1,10 +1,10 @@
 //! Opening, creating and evolving the tables.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use deltalake::kernel::engine::arrow_data::ArrowEngineData;
+use deltalake::kernel::{StructField, StructType};
 use deltalake::protocol::SaveMode;
 use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
@@ -12,6 +12,7 @@ use crate::append::{TRIES, is_lost_race, pause};
 use crate::bucket::has_single_writer;
 use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, TEST_DAYS, VERDICTS, delta_fields};
 use crate::files::{BOUNDED, DataFile};
+use crate::log::CHECKPOINT_INTERVAL;
 use crate::{Guarantee, History, HistoryError};
 
 /// Where a table says which format it has.
@@ -31,9 +32,6 @@ const NO_RENAMES: &str = "none";
 /// How long log entries are kept that a checkpoint replaces. Readers need them for minutes, and a log that is
 /// listed with one request is opened with fewer requests, see `cached`.
 const LOG_RETENTION: (&str, &str) = ("delta.logRetentionDuration", "interval 1 day");
-
-/// How many commits are read one by one, at most.
-pub(crate) const CHECKPOINT_INTERVAL: u64 = 10;
 
 /// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,40 +88,37 @@ impl TableKind {
 }
 
 impl History {
-    /// Opens a table for reading; none if it does not exist.
-    pub(crate) async fn open(&self, kind: TableKind) -> Result<Option<DeltaTable>, HistoryError> {
-        let unreachable = |error: DeltaTableError| HistoryError::Unreachable {
-            store: self.store.to_string(),
-            source: Box::new(error),
-        };
+    /// What opens a table; none if it surely does not exist.
+    pub(crate) fn table_builder(&self, kind: TableKind) -> Result<Option<DeltaTableBuilder>, HistoryError> {
         // A folder that is not there is the ordinary first day. Asking first
         // also keeps the engine from creating it.
         if let Some(folder) = self.store.table_folder(&self.project, kind.name())
-            && !folder.join("_delta_log").try_exists().map_err(|error| HistoryError::Unreachable {
-                store: self.store.to_string(),
-                source: Box::new(error),
-            })?
+            && !folder.join("_delta_log").try_exists().map_err(|error| self.unreachable(error.into()))?
         {
             return Ok(None);
         }
-        let builder =
-            DeltaTableBuilder::from_url(self.store.table(&self.project, kind.name())).map_err(unreachable)?;
+        let builder = DeltaTableBuilder::from_url(self.store.table(&self.project, kind.name()));
+        builder.map(Some).map_err(|error| self.unreachable(error.into()))
+    }
+
+    /// Opens a table for reading; none if it does not exist.
+    pub(crate) async fn open(&self, kind: TableKind) -> Result<Option<DeltaTable>, HistoryError> {
+        let Some(builder) = self.table_builder(kind)? else { return Ok(None) };
         match builder.load().await {
             Ok(table) => {
-                self.check_format(&table)?;
+                self.check_format(configuration(&table)?)?;
                 if kind == TableKind::Runs {
                     self.has_no_renames.store(has_no_renames(&table)?, Ordering::Relaxed);
                 }
                 Ok(Some(table))
             }
             Err(DeltaTableError::NotATable(_)) => Ok(None),
-            Err(error) => Err(unreachable(error)),
+            Err(error) => Err(self.unreachable(error.into())),
         }
     }
 
-    fn check_format(&self, table: &DeltaTable) -> Result<(), HistoryError> {
-        let snapshot = table.snapshot().map_err(HistoryError::query)?;
-        let format = snapshot.metadata().configuration().get(FORMAT_KEY).and_then(|text| text.parse().ok());
+    pub(crate) fn check_format(&self, configuration: &HashMap<String, String>) -> Result<(), HistoryError> {
+        let format = configuration.get(FORMAT_KEY).and_then(|text| text.parse().ok());
         match format {
             Some(found) if found > FORMAT => {
                 Err(HistoryError::NewerFormat { store: self.store.to_string(), found, known: FORMAT })
@@ -138,12 +133,9 @@ impl History {
             Some(table) => table,
             None => self.create(kind).await?,
         };
-        self.check_single_writer(&table)?;
+        self.check_single_writer(configuration(&table)?)?;
         let schema = table.snapshot().map_err(|error| self.unwritable(error))?.schema();
-        let missing: Vec<_> = delta_fields(kind.columns())
-            .into_iter()
-            .filter(|field| schema.field(&field.name).is_none())
-            .collect();
+        let missing = missing_columns(kind, &schema);
         if missing.is_empty() {
             return Ok(table);
         }
@@ -156,8 +148,7 @@ impl History {
         kind: TableKind,
         table: DeltaTable,
     ) -> Result<DeltaTable, HistoryError> {
-        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
-        let known = snapshot.metadata().configuration();
+        let known = configuration(&table)?;
         let mut properties = HashMap::from([(BOUNDED_KEY, kind.bounded()), owned(LOG_RETENTION)]);
         properties.retain(|key, _| !known.contains_key(*key));
         if properties.is_empty() {
@@ -177,7 +168,8 @@ impl History {
         for number in 0..TRIES {
             let runs = self.open_or_create(TableKind::Runs).await?;
             if !has_no_renames(&runs)? {
-                return self.sync_log(TableKind::Runs, runs.version());
+                let version = runs.version();
+                return version.map_or(Ok(()), |version| self.sync_log(TableKind::Runs, version));
             }
             match set_properties(&runs, HashMap::from([owned((RENAMES_KEY, "some"))])).await {
                 Ok(_) => {}
@@ -189,9 +181,11 @@ impl History {
     }
 
     /// Refuses to write to a table of a single writer, unless that is who we are.
-    pub(crate) fn check_single_writer(&self, table: &DeltaTable) -> Result<(), HistoryError> {
-        let snapshot = table.snapshot().map_err(|error| self.unwritable(error))?;
-        self.allow(snapshot.metadata().configuration().get(SINGLE_WRITER_KEY))
+    pub(crate) fn check_single_writer(
+        &self,
+        configuration: &HashMap<String, String>,
+    ) -> Result<(), HistoryError> {
+        self.allow(configuration.get(SINGLE_WRITER_KEY))
     }
 
     /// Allows to write if the store keeps writers apart or there is only one. `does` is what it does
@@ -214,8 +208,7 @@ impl History {
         if kind != TableKind::Runs
             && let Some(runs) = self.open(TableKind::Runs).await?
         {
-            let snapshot = runs.snapshot().map_err(|error| self.unwritable(error))?;
-            return Ok(snapshot.metadata().configuration().get(SINGLE_WRITER_KEY).cloned());
+            return Ok(configuration(&runs)?.get(SINGLE_WRITER_KEY).cloned());
         }
         let guarantee = self.guarantee_at_creation().await?;
         Ok((guarantee != Guarantee::OneWins).then(|| guarantee.to_string()))
@@ -271,11 +264,19 @@ impl History {
     }
 }
 
+/// The properties of a table.
+pub(crate) fn configuration(table: &DeltaTable) -> Result<&HashMap<String, String>, HistoryError> {
+    Ok(table.snapshot().map_err(HistoryError::query)?.metadata().configuration())
+}
+
+/// The columns of ours that a table lacks.
+pub(crate) fn missing_columns(kind: TableKind, schema: &StructType) -> Vec<StructField> {
+    delta_fields(kind.columns()).into_iter().filter(|field| schema.field(&field.name).is_none()).collect()
+}
+
 /// Whether the table of runs says that no test was renamed.
 fn has_no_renames(runs: &DeltaTable) -> Result<bool, HistoryError> {
-    let snapshot = runs.snapshot().map_err(HistoryError::query)?;
-    let renames = snapshot.metadata().configuration().get(RENAMES_KEY);
-    Ok(renames.is_some_and(|renames| renames == NO_RENAMES))
+    Ok(configuration(runs)?.get(RENAMES_KEY).is_some_and(|renames| renames == NO_RENAMES))
 }
 
 fn owned((key, value): (&'static str, &str)) -> (&'static str, String) {
@@ -288,52 +289,6 @@ async fn set_properties(
 ) -> Result<DeltaTable, DeltaTableError> {
     let properties = properties.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     table.clone().set_tbl_properties().with_properties(properties).with_raise_if_not_exists(false).await
-}
-
-/// Those of the application transaction ids that are in the log of this snapshot.
-///
-/// The engine can look up one id per replay of the log; an ingest asks for
-/// hundreds, so this replays the log once.
-pub(crate) async fn known_transactions(
-    history: &History,
-    table: &DeltaTable,
-    wanted: HashSet<String>,
-) -> Result<HashSet<String>, HistoryError> {
-    use deltalake::arrow::array::{Array as _, AsArray as _};
-
-    let engine = table.log_store().engine(None);
-    let url = table.table_url().clone();
-    let version = table.version();
-    let replay = move || -> Result<HashSet<String>, delta_kernel::Error> {
-        let mut builder = delta_kernel::Snapshot::builder_for(url);
-        if let Some(version) = version {
-            builder = builder.at_version(version);
-        }
-        let snapshot = builder.build(engine.as_ref())?;
-        let schema = delta_kernel::actions::get_commit_schema().project(&["txn"])?;
-        let mut known = HashSet::new();
-        for actions in snapshot.log_segment().read_actions(engine.as_ref(), schema)? {
-            let batch = ArrowEngineData::try_from_engine_data(actions?.actions)?;
-            let batch = batch.record_batch();
-            let Some(transactions) = batch.column_by_name("txn").and_then(|column| column.as_struct_opt())
-            else {
-                continue;
-            };
-            let Some(app_ids) =
-                transactions.column_by_name("appId").and_then(|column| column.as_string_opt::<i32>())
-            else {
-                continue;
-            };
-            let is_id = |row: &usize| transactions.is_valid(*row) && app_ids.is_valid(*row);
-            let ids = (0..batch.num_rows()).filter(is_id).map(|row| app_ids.value(row));
-            known.extend(ids.filter_map(|id| wanted.get(id).cloned()));
-        }
-        Ok(known)
-    };
-    tokio::task::spawn_blocking(replay)
-        .await
-        .map_err(|error| history.unreachable(error.into()))?
-        .map_err(|error| history.unreachable(error.into()))
 }
 
 /// How many of the newest log entries are synced. Every writer syncs them before
@@ -363,9 +318,8 @@ impl History {
 
     /// Syncs the newest log entries up to a version, then the folder that names
     /// them.
-    pub(crate) fn sync_log(&self, kind: TableKind, version: Option<u64>) -> Result<(), HistoryError> {
-        let folder = self.store.table_folder(&self.project, kind.name());
-        let (Some(folder), Some(version)) = (folder, version) else { return Ok(()) };
+    pub(crate) fn sync_log(&self, kind: TableKind, version: u64) -> Result<(), HistoryError> {
+        let Some(folder) = self.store.table_folder(&self.project, kind.name()) else { return Ok(()) };
         let log = folder.join("_delta_log");
         let sync_entry = |version: u64| match sync(&log.join(format!("{version:020}.json"))) {
             // Old entries are removed once a checkpoint has them.
@@ -375,6 +329,13 @@ impl History {
         let mut entries = version.saturating_sub(SYNCED_ENTRIES - 1)..=version;
         let synced = entries.try_for_each(sync_entry).and_then(|()| sync(&log)).and_then(|()| sync(&folder));
         synced.map_err(|error| self.unwritable(error))
+    }
+
+    /// Syncs a checkpoint: readers prefer it to the entries that it replaces.
+    pub(crate) fn sync_checkpoint(&self, kind: TableKind, version: u64) -> Result<(), HistoryError> {
+        let Some(folder) = self.store.table_folder(&self.project, kind.name()) else { return Ok(()) };
+        let checkpoint = folder.join("_delta_log").join(format!("{version:020}.checkpoint.parquet"));
+        sync(&checkpoint).map_err(|error| self.unwritable(error))
     }
 }
 

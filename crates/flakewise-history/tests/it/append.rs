@@ -58,6 +58,41 @@ fn every_attempt_keeps_its_worker() {
 }
 
 #[test]
+fn writers_that_begin_at_the_same_moment_add_each_report_once() {
+    const WRITERS: usize = 8;
+    const APPENDS: usize = 3;
+    let (folder, history) = scratch();
+    let batch = |id: String| BatchBuilder::new(&id, "c", 0).attempt("test_a", Passed).build();
+    let barrier = std::sync::Barrier::new(WRITERS);
+    let added: usize = std::thread::scope(|scope| {
+        let write = |writer: usize| {
+            let (folder, barrier) = (&folder, &barrier);
+            scope.spawn(move || {
+                let history = open(folder);
+                barrier.wait();
+                let append = |number: usize| {
+                    // One of its own, and one that all of them send.
+                    let batches = [batch(format!("r{writer}.{number}")), batch(format!("common.{number}"))];
+                    history.append(&batches).expect("each gets its turn").reports_added
+                };
+                (0..APPENDS).map(append).sum::<usize>()
+            })
+        };
+        let writers: Vec<_> = (0..WRITERS).map(write).collect();
+        writers.into_iter().map(|writer| writer.join().expect("no panic")).sum()
+    });
+    let expected = (WRITERS + 1) * APPENDS;
+    let rows = i64::try_from(expected).expect("few");
+    // Two may both have come before the common report was there; one of them added it.
+    assert!((expected..=2 * WRITERS * APPENDS).contains(&added), "{added}");
+    for table in ["attempts", "reports"] {
+        assert_eq!(count(&history, &format!("SELECT count(*) FROM {table}")), rows, "{table}");
+        let reports = count(&history, &format!("SELECT count(DISTINCT report) FROM {table}"));
+        assert_eq!(reports, rows, "{table}");
+    }
+}
+
+#[test]
 fn an_ingest_that_died_between_the_tables_is_completed() {
     let (folder, history) = scratch();
     let batch = BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build();

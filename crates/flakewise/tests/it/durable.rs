@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use flakewise_testkit::TestContext;
+
 use crate::{context, pytest_report};
 
 /// What a process did to a path.
@@ -41,21 +43,7 @@ fn data_is_synced_before_the_log_names_it_and_the_log_before_the_answer() {
     let store = context.path().join("deep/store");
     for round in 0..2_u32 {
         context.write("junit.xml", pytest_report(round + 1, &[("test_a", '.'), ("test_b", 'F')]));
-        let trace = context.path().join(format!("trace{round}"));
-        let plain = context.command();
-        let status = Command::new("strace")
-            .args(["-f", "-y", "-e", "trace=fsync,fdatasync,link,linkat,rename,renameat,renameat2", "-o"])
-            .arg(&trace)
-            .arg(env!("CARGO_BIN_EXE_flakewise"))
-            .args(["ingest", "junit.xml", "--project", "acme/shop", "--store"])
-            .arg(&store)
-            .env_clear()
-            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
-            .current_dir(context.path())
-            .output()
-            .expect("strace is installed (`apt-get install strace`)");
-        assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
-        let events = events(&std::fs::read_to_string(&trace).expect("a trace is written"));
+        let events = traced(&context, &["ingest", "junit.xml"], &store);
         for table in ["runs", "attempts"] {
             check(&events, &store.join("acme~shop").join(table), round);
         }
@@ -64,6 +52,48 @@ fn data_is_synced_before_the_log_names_it_and_the_log_before_the_answer() {
             synced_after(&events, 0, &folder.to_string_lossy());
         }
     }
+}
+
+/// Readers prefer a checkpoint to the entries that it replaces.
+#[test]
+fn a_checkpoint_is_synced() {
+    let context = context();
+    let store = context.path().join("store");
+    for round in 1..=2 {
+        context.write("junit.xml", pytest_report(round, &[("test_a", '.')]));
+        traced(&context, &["ingest", "junit.xml"], &store);
+    }
+    let events = traced(&context, &["maintain"], &store);
+    for table in ["runs", "attempts", "test_days"] {
+        let log = store.join("acme~shop").join(table).join("_delta_log");
+        let is_checkpoint = |event: &Event| match event {
+            Event::Named(path) => path.ends_with(".checkpoint.parquet") && Path::new(path).starts_with(&log),
+            Event::Synced(_) => false,
+        };
+        let place = events.iter().position(is_checkpoint).expect("there is a checkpoint");
+        let Event::Named(checkpoint) = &events[place] else { unreachable!("it was looked for") };
+        synced_after(&events, place, checkpoint);
+    }
+}
+
+/// What a command did to files.
+fn traced(context: &TestContext, command: &[&str], store: &Path) -> Vec<Event> {
+    let trace = context.path().join("trace");
+    let plain = context.command();
+    let output = Command::new("strace")
+        .args(["-f", "-y", "-e", "trace=fsync,fdatasync,link,linkat,rename,renameat,renameat2", "-o"])
+        .arg(&trace)
+        .arg(env!("CARGO_BIN_EXE_flakewise"))
+        .args(command)
+        .args(["--project", "acme/shop", "--store"])
+        .arg(store)
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(context.path())
+        .output()
+        .expect("strace is installed (`apt-get install strace`)");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    events(&std::fs::read_to_string(&trace).expect("a trace is written"))
 }
 
 /// The last commit of a table.
