@@ -158,7 +158,7 @@ impl History {
         let is_joined = self.engine.is_none() || names.len() <= LISTED;
         let among = if is_joined { among(session, &names)? } else { String::new() };
         if daily.has_rolled {
-            let numbers = gathered.numbers(session, &window).await?;
+            let numbers = numbers(&mut gathered.contexts, session, &window).await?;
             let query = format!(
                 "SELECT test, day, passes FROM rolled_days WHERE outcome = 'passed' {window} {among}"
             );
@@ -224,18 +224,74 @@ fn among(session: &SessionContext, names: &[String]) -> Result<String, HistoryEr
 }
 
 /// The contexts of each day, by their numbers in its roll-up.
-type Numbers = HashMap<NaiveDate, Vec<Option<Numbered>>>;
+pub(crate) type Numbers = HashMap<NaiveDate, Vec<Option<Numbered>>>;
 
 /// A context, and what is asked of it for each pass.
 #[derive(Clone, Copy)]
-struct Numbered {
-    context: u32,
+pub(crate) struct Numbered {
+    pub(crate) context: u32,
     /// None if its run is an outage.
-    revision: Option<u32>,
+    pub(crate) revision: Option<u32>,
 }
 
 /// More runs on one day are not believed.
 const MOST_RUNS: usize = 10_000_000;
+
+/// Reads which runs the numbers in roll-ups stand for.
+pub(crate) async fn numbers(
+    contexts: &mut Contexts,
+    session: &SessionContext,
+    window: &str,
+) -> Result<Numbers, HistoryError> {
+    let query = format!(
+        "SELECT day, number, run, variant, commit, dirty, branch
+         FROM rolled_others WHERE record = 'run' {window}"
+    );
+    let mut numbers = Numbers::new();
+    for batch in collect(session, &query).await? {
+        let columns = Columns(&batch);
+        let runs = RunColumns::new(&columns)?;
+        let (days, places) = (columns.days("day")?, columns.counts("number")?);
+        for (row, place) in places.into_iter().enumerate() {
+            let place = usize::try_from(place).ok().filter(|place| *place < MOST_RUNS);
+            let (Some(day), Some(place)) = (days[row], place) else { continue };
+            let numbers = numbers.entry(day).or_default();
+            if numbers.len() <= place {
+                numbers.resize(place + 1, None);
+            }
+            let context = contexts.find(&runs.at(row));
+            let known = contexts.get(context);
+            let revision = (!known.is_outage).then_some(known.revision);
+            numbers[place] = Some(Numbered { context, revision });
+        }
+    }
+    Ok(numbers)
+}
+
+/// The lists of runs in a column of roll-ups, by row.
+pub(crate) struct Packed(ArrayRef);
+
+impl Packed {
+    pub(crate) fn new(columns: &Columns<'_>) -> Result<Self, HistoryError> {
+        Ok(Self(columns.get("passes", &DataType::Binary)?))
+    }
+
+    /// The passes of a row, by the runs of its day: in which run each was, and how many there are.
+    pub(crate) fn at<'a>(
+        &'a self,
+        row: usize,
+        runs: &'a [Option<Numbered>],
+    ) -> Result<impl Iterator<Item = Result<(Numbered, u64), HistoryError>> + 'a, HistoryError> {
+        let damaged = || HistoryError::query("the table `test_days` is damaged: delete its folder");
+        if self.0.is_null(row) {
+            return Err(damaged());
+        }
+        Ok(decode_passes(self.0.as_binary::<i32>().value(row)).map(move |pass| {
+            let (number, count) = pass.ok_or_else(damaged)?;
+            Ok((runs.get(number).copied().flatten().ok_or_else(damaged)?, count))
+        }))
+    }
+}
 
 impl Gathered {
     fn add_others(&mut self, batches: &[RecordBatch]) -> Result<(), HistoryError> {
@@ -303,52 +359,19 @@ impl Gathered {
         Ok(())
     }
 
-    async fn numbers(&mut self, session: &SessionContext, window: &str) -> Result<Numbers, HistoryError> {
-        let query = format!(
-            "SELECT day, number, run, variant, commit, dirty, branch
-             FROM rolled_others WHERE record = 'run' {window}"
-        );
-        let mut numbers = Numbers::new();
-        for batch in collect(session, &query).await? {
-            let columns = Columns(&batch);
-            let runs = RunColumns::new(&columns)?;
-            let (days, places) = (columns.days("day")?, columns.counts("number")?);
-            for (row, place) in places.into_iter().enumerate() {
-                let place = usize::try_from(place).ok().filter(|place| *place < MOST_RUNS);
-                let (Some(day), Some(place)) = (days[row], place) else { continue };
-                let numbers = numbers.entry(day).or_default();
-                if numbers.len() <= place {
-                    numbers.resize(place + 1, None);
-                }
-                let context = self.contexts.find(&runs.at(row));
-                let known = self.contexts.get(context);
-                let revision = (!known.is_outage).then_some(known.revision);
-                numbers[place] = Some(Numbered { context, revision });
-            }
-        }
-        Ok(numbers)
-    }
-
     fn add_rolled_passes(&mut self, batch: &RecordBatch, numbers: &Numbers) -> Result<(), HistoryError> {
-        let damaged = || HistoryError::query("the table `test_days` is damaged: delete its folder");
         let columns = Columns(batch);
         let tests = TextColumn::new(&columns, "test")?;
         let days = columns.days("day")?;
-        let packed = columns.get("passes", &DataType::Binary)?;
-        let packed = packed.as_binary::<i32>();
+        let packed = Packed::new(&columns)?;
         let mut passes = Vec::new();
         for (row, day) in days.into_iter().enumerate() {
             let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
             let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
             let runs = numbers.get(&day).map_or(&[][..], Vec::as_slice);
             let mut sum = 0;
-            if packed.is_null(row) {
-                return Err(damaged());
-            }
-            for pass in decode_passes(packed.value(row)) {
-                let (number, count) = pass.ok_or_else(damaged)?;
-                let Numbered { context, revision } =
-                    runs.get(number).copied().flatten().ok_or_else(damaged)?;
+            for pass in packed.at(row, runs)? {
+                let (Numbered { context, revision }, count) = pass?;
                 if let Some(revision) = revision {
                     passes.push((revision, context, count));
                     sum += count;

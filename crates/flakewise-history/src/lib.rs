@@ -58,6 +58,7 @@ mod report;
 mod rollup;
 mod session;
 mod show;
+mod show_rolled;
 mod sql;
 mod store;
 mod table;

@@ -72,12 +72,25 @@ pub(crate) struct DailySession {
     pub(crate) session: SessionContext,
     pub(crate) has_rolled: bool,
     pub(crate) has_tail: bool,
+    /// The table of attempts, and its files whose days are rolled up.
+    pub(crate) attempts: DeltaTable,
+    pub(crate) rolled_files: Vec<LiveFile>,
 }
 
 impl History {
     /// A session for questions about all attempts of many tests.
     pub(crate) async fn daily_session(&self) -> Result<DailySession, HistoryError> {
         let (session, attempts) = self.session_and_attempts(Reading::Most).await?;
+        self.with_roll_ups(session, attempts, Reading::Most).await
+    }
+
+    /// Adds the roll-ups to a session that has the attempts.
+    pub(crate) async fn with_roll_ups(
+        &self,
+        session: SessionContext,
+        attempts: DeltaTable,
+        reading: Reading,
+    ) -> Result<DailySession, HistoryError> {
         let files = live_files(&attempts)?;
         let rolled = match self.open(TableKind::TestDays).await? {
             Some(table) => Some((current(&files, roll_ups(&table)?), table)),
@@ -86,17 +99,16 @@ impl History {
         let columns = TableKind::Attempts.columns();
         let Some((rolled, table)) = rolled.filter(|(rolled, _)| !rolled.is_empty()) else {
             session.sql("CREATE VIEW tail AS SELECT * FROM attempts").await.map_err(HistoryError::query)?;
-            return Ok(DailySession { session, has_rolled: false, has_tail: true });
+            let rolled_files = Vec::new();
+            return Ok(DailySession { session, has_rolled: false, has_tail: true, attempts, rolled_files });
         };
         let is_rolled = |days: &RangeInclusive<i32>| rolled.iter().any(|one| is_within(days, &one.days));
-        let tail: Vec<String> = files
-            .iter()
-            .filter(|file| !file.days.as_ref().is_some_and(is_rolled))
-            .map(|file| file.path.clone())
-            .collect();
+        let (rolled_files, tail): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| file.days.as_ref().is_some_and(is_rolled));
         let has_tail = !tail.is_empty();
         if has_tail {
-            self.register(&session, "tail", &attempts, columns, Some(tail), Reading::Most).await
+            let tail = tail.into_iter().map(|file| file.path).collect();
+            self.register(&session, "tail", &attempts, columns, Some(tail), reading).await
         } else {
             register_empty(&session, "tail", columns).await
         }
@@ -112,7 +124,7 @@ impl History {
             }
             .map_err(HistoryError::query)?;
         }
-        Ok(DailySession { session, has_rolled: true, has_tail })
+        Ok(DailySession { session, has_rolled: true, has_tail, attempts, rolled_files })
     }
 
     /// Makes the roll-ups that are missing or no longer current.

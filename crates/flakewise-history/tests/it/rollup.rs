@@ -26,6 +26,11 @@ fn answers(history: &History) -> Vec<String> {
         answers.push(format!("{:#?}", history.report(&options).expect("readable")));
         answers.push(format!("{:#?}", history.overview(&options).expect("readable")));
     }
+    for name in ["test_0", "test_1", "test_flaky", "test_good", "bystander_000", "test_"] {
+        for steps in [2, 100] {
+            answers.push(format!("{:#?}", history.show_within(name, steps, 0).expect("readable")));
+        }
+    }
     answers
 }
 
