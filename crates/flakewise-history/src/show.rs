@@ -26,8 +26,8 @@ use crate::rollup::DailySession;
 use crate::session::Reading;
 use crate::{History, HistoryError};
 
-/// If the attempts are in no more files, roll-ups would save nothing.
-const FEW_FILES: usize = 16;
+/// If the attempts are in no more files, reading roll-ups too would cost more than it saves, see `bench/growth`.
+const FEW_FILES: usize = 64;
 /// How many candidates are listed for an ambiguous name.
 const CANDIDATES: usize = 20;
 
