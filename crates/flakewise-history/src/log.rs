@@ -124,14 +124,11 @@ impl History {
         if properties.enable_expired_log_cleanup == Some(false) {
             return;
         }
-        let kept = chrono::Duration::from_std(properties.log_retention_duration.unwrap_or(KEPT));
-        let oldest = chrono::Utc::now() - kept.unwrap_or(chrono::Duration::MAX);
-        let removed = deltalake::checkpoints::cleanup_expired_logs_for(
-            version,
-            head.log.as_ref(),
-            oldest.timestamp_millis(),
-            None,
-        );
+        // A table may say anything.
+        let kept = i64::try_from(properties.log_retention_duration.unwrap_or(KEPT).as_millis());
+        let oldest = chrono::Utc::now().timestamp_millis().saturating_sub(kept.unwrap_or(i64::MAX)).max(0);
+        let removed =
+            deltalake::checkpoints::cleanup_expired_logs_for(version, head.log.as_ref(), oldest, None);
         if let Err(error) = removed.await {
             tracing::info!(%error, version, "old log entries were not removed");
         }

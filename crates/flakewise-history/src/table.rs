@@ -335,7 +335,11 @@ impl History {
     pub(crate) fn sync_checkpoint(&self, kind: TableKind, version: u64) -> Result<(), HistoryError> {
         let Some(folder) = self.store.table_folder(&self.project, kind.name()) else { return Ok(()) };
         let checkpoint = folder.join("_delta_log").join(format!("{version:020}.checkpoint.parquet"));
-        sync(&checkpoint).map_err(|error| self.unwritable(error))
+        match sync(&checkpoint) {
+            // Tables of other writers may have theirs under other names.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            synced => synced.map_err(|error| self.unwritable(error)),
+        }
     }
 }
 
