@@ -16,7 +16,7 @@ use crate::TriageSettings;
 /// Failures that look alike from this many on are one incident: one of them is
 /// run again for all.
 pub(crate) const INCIDENT: usize = 5;
-/// A test that takes no longer than this is run again a few times more.
+/// A test whose latest run took no longer than this is run again a few times more.
 const QUICK: std::time::Duration = std::time::Duration::from_millis(200);
 /// Fewer incidents than this never close the gate.
 const FEWEST: u64 = 10;
@@ -193,9 +193,10 @@ impl<'a> Ladder<'a> {
     }
 }
 
-/// Whether a few more runs of a test cost next to nothing.
+/// Whether another run of a test costs next to nothing. The latest run tells: a first run
+/// also pays for imports and caches, and one that takes long is the last.
 fn is_quick(executions: &[Execution]) -> bool {
-    executions.iter().all(|one| one.duration.is_none_or(|duration| duration <= QUICK))
+    executions.last().and_then(|one| one.duration).is_none_or(|duration| duration <= QUICK)
 }
 
 /// What a failure looks like. A process that died says nothing about why.
@@ -591,6 +592,22 @@ mod tests {
         let executions = run(&suite, &settings(0, 1, None));
         assert_eq!(postponed(&executions)[..2], ["0:postpone:P", "1:postpone:F"]);
         assert_eq!(postponed(&executions).len(), 6);
+    }
+
+    #[test]
+    fn quick_tests_run_a_few_times_more_until_a_run_takes_long() {
+        let settings = TriageSettings { contrast: 3, ..settings(1, 0, None) };
+        let took = |milliseconds, phase, outcome| Execution {
+            duration: Some(std::time::Duration::from_millis(milliseconds)),
+            ..execution(0, phase, outcome)
+        };
+        let mut ladder = Ladder::new(&settings, &|_| {});
+        ladder.ended(&took(2_000, Phase::First, Outcome::Failed));
+        assert!(ladder.postpone(0, "main").is_empty());
+        ladder.ended(&took(1, Phase::Rerun, Outcome::Passed));
+        assert_eq!(ladder.postpone(0, "main"), [0], "only the first run was slow");
+        ladder.ended(&took(2_000, Phase::Postpone, Outcome::Failed));
+        assert!(ladder.postpone(0, "main").is_empty());
     }
 
     /// It ends only if no step looks at all that failed before.
