@@ -30,6 +30,8 @@ def test_calm():
 const SHOP: &str = "def total(count):\n    return count * 2\n";
 const CARD: &str = "tests/test_pay.py::test_card";
 const TODAY: &str = "2026-11-16";
+/// What reproduces a failure is of no interest here, and checking it takes a Python for each.
+const RUN: [&str; 4] = ["run", "--no-store", "--reproduce-budget", "0"];
 
 /// A project in a repository, with a folder of state outside of it.
 struct Project {
@@ -69,15 +71,14 @@ impl Project {
     /// `flakewise run` with these options and a line of shell.
     fn run(&self, today: &str, options: &[&str], line: &str) -> Output {
         let mut command = self.command(today);
-        command.arg("run").arg("--no-store").args(options).args(["--", "sh", "-c", line]);
+        command.args(RUN).args(options).args(["--", "sh", "-c", line]);
         self.context.finish(&mut command)
     }
 
     /// `flakewise run -- python -m pytest`.
     fn pytest(&self, today: &str, options: &[&str]) -> Output {
         let mut command = self.command(today);
-        command.arg("run").arg("--no-store").args(options);
-        command.args(["--", &python(), "-m", "pytest", "-q"]);
+        command.args(RUN).args(options).args(["--", &python(), "-m", "pytest", "-q"]);
         self.context.finish(&mut command)
     }
 
