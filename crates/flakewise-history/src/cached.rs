@@ -165,6 +165,13 @@ fn is_log_entry(path: &Path) -> bool {
         && (kind == "json" || kind.ends_with("parquet"))
 }
 
+/// Where the last checkpoint is, if that is asked for. The engine takes the path of a URL for one that is not
+/// encoded yet, and looks for `acme%7Eshop` instead of `acme~shop`. Then it lists the whole log.
+pub(crate) fn last_checkpoint(asked: &Path) -> Result<Option<Path>> {
+    let is_asked = asked.filename() == Some("_last_checkpoint");
+    Ok(if is_asked { Some(Path::from_url_path(asked)?) } else { None })
+}
+
 /// The folder a file is in.
 fn folder(file: &Path) -> Path {
     let mut parts: Vec<_> = file.parts().collect();
@@ -198,10 +205,7 @@ impl fmt::Display for Cached {
 #[async_trait::async_trait]
 impl ObjectStore for Cached {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        if location.filename() == Some("_last_checkpoint") {
-            // The engine takes the path of a URL for one that is not encoded yet, and looks for
-            // `acme%7Eshop` instead of `acme~shop`. Then it lists the whole log.
-            let location = Path::from_url_path(location)?;
+        if let Some(location) = last_checkpoint(location)? {
             if self.list_log(&folder(&location)).await? {
                 let source = "its log is listed instead".into();
                 return Err(Error::NotFound { path: location.to_string(), source });

@@ -48,6 +48,7 @@ mod flaky;
 mod gather;
 mod landing;
 mod log;
+mod local;
 mod maintain;
 mod orders;
 mod overview;

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use url::Url;
 
 use crate::engine::Engine;
-use crate::{HistoryError, bucket};
+use crate::{HistoryError, bucket, local};
 
 /// Where histories live: a folder, or a bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +68,7 @@ impl StoreUrl {
         let invalid = |reason: String| HistoryError::InvalidStore { text: text.to_owned(), reason };
         let path = std::path::absolute(path).map_err(|error| invalid(error.to_string()))?;
         let url = Url::from_directory_path(&path).map_err(|()| invalid("it is not a path".to_owned()))?;
+        local::register();
         Ok(Self { url, folder: Some(path), shown: text.to_owned() })
     }
 
