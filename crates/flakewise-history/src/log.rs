@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use delta_kernel::table_features::Operation;
 use delta_kernel::{Snapshot, SnapshotRef};
@@ -26,6 +26,9 @@ use crate::{History, HistoryError};
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 10;
 /// How long replaced log entries are kept in a table that does not say so.
 const KEPT: Duration = Duration::from_hours(30 * 24);
+/// Nothing is committed to a log that was read longer ago. The entry that comes next may have been written and
+/// removed since, if the machine was suspended, and would be written again in vain. Entries are kept for longer.
+const READ_RECENTLY: Duration = Duration::from_hours(1);
 
 /// The log of a table up to a version, which was its newest one.
 pub(crate) struct LogHead {
@@ -33,6 +36,8 @@ pub(crate) struct LogHead {
     /// As it was opened.
     snapshot: SnapshotRef,
     version: u64,
+    /// When that was. Other clocks stop while a machine is suspended.
+    read: SystemTime,
 }
 
 impl History {
@@ -52,6 +57,7 @@ impl History {
 
     async fn existing_log_head(&self, kind: TableKind) -> Result<Option<LogHead>, HistoryError> {
         let Some(builder) = self.table_builder(kind)? else { return Ok(None) };
+        let read = SystemTime::now();
         let log = builder.build_storage().map_err(|error| self.unreachable(error.into()))?;
         let snapshot = match self.snapshot(&log, None).await? {
             Ok(snapshot) => snapshot,
@@ -67,7 +73,7 @@ impl History {
             .ensure_operation_supported(Operation::Write)
             .map_err(|error| self.unwritable(error))?;
         let version = snapshot.version();
-        Ok(Some(LogHead { log, snapshot, version }))
+        Ok(Some(LogHead { log, snapshot, version, read }))
     }
 
     /// What the log says at a version, or at its newest one.
@@ -160,6 +166,8 @@ impl LogHead {
         let engine = self.log.engine(None);
         let snapshot = Arc::clone(&self.snapshot);
         let replay = move || -> Result<HashSet<String>, delta_kernel::Error> {
+            // Many ids are looked up in few.
+            let wanted: hashbrown::HashSet<String> = wanted.into_iter().collect();
             let schema = delta_kernel::actions::get_commit_schema().project(&["txn"])?;
             let mut known = HashSet::new();
             for actions in snapshot.log_segment().read_actions(engine.as_ref(), schema)? {
@@ -184,9 +192,17 @@ impl LogHead {
         history.blocking(replay).await?.map_err(|error| history.unreachable(error.into()))
     }
 
+    /// Whether it was read long ago.
+    fn is_old(&self) -> bool {
+        self.read.elapsed().is_ok_and(|since| since > READ_RECENTLY)
+    }
+
     /// Reads what other writers have committed since, and returns the ids in it. None if they changed
-    /// the table itself: then it must be opened again.
+    /// the table itself, or entries may be missing: then it must be opened again.
     pub(crate) async fn advance(&mut self) -> Result<Option<HashSet<String>>, DeltaTableError> {
+        if self.is_old() {
+            return Ok(None);
+        }
         let mut ids = HashSet::new();
         while let Some(entry) = self.log.read_commit_entry(self.version + 1).await? {
             for action in get_actions(self.version + 1, &entry)? {
@@ -204,12 +220,15 @@ impl LogHead {
     }
 
     /// Commits files as the next version, with the ids of what is in them. None if another writer has
-    /// made that version: it may have some of the same ids.
+    /// made that version, or may have: it may have some of the same ids.
     pub(crate) async fn commit(
         &self,
         ids: &[String],
         files: &[DataFile],
     ) -> Result<Option<u64>, TransactionError> {
+        if self.is_old() {
+            return Ok(None);
+        }
         let now = chrono::Utc::now().timestamp_millis();
         let transactions = ids.iter().map(|id| Transaction::new_with_last_update(id, 1, Some(now))).collect();
         let actions = files.iter().map(|file| Action::Add(file.add.clone())).collect();
@@ -254,6 +273,11 @@ mod tests {
             assert_eq!(Some(third.version()), committed);
             let wanted = ids(&["b", "c", "d"]).into_iter().collect();
             assert_eq!(third.known(&history, wanted).await?, ids(&["b", "c"]).into_iter().collect());
+            // The machine was suspended.
+            third.read -= 2 * READ_RECENTLY;
+            assert_eq!(third.commit(&ids(&["d"]), &[]).await.expect("no error"), None);
+            assert_eq!(third.advance().await.expect("readable"), None);
+            let mut third = history.log_head(TableKind::Runs).await?;
             // Somebody changes the table.
             history.announce_renames().await?;
             assert_eq!(third.advance().await.expect("readable"), None);
