@@ -158,7 +158,8 @@ fn fill(history: &History, generator: &mut Generator, commits: usize) -> Outcome
         start.elapsed().as_secs_f64()
     );
     let start = Instant::now();
-    let options = MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None };
+    let options =
+        MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None, expire_attempts: None };
     for summary in history.maintain(&options, &|_, _, _| {})? {
         println!(
             "maintain {}: {} files to {}, {:.1} MB to {:.1} MB",

@@ -10,6 +10,8 @@ use deltalake::kernel::{DataType as DeltaType, PrimitiveType, StructField};
 /// The format of each table. Columns may be added without raising it; a reader
 /// refuses a table with a higher number.
 pub(crate) const FORMAT: u32 = 1;
+/// The format of `test_days` from when attempts expire before their roll-ups. It is the highest there is.
+pub(crate) const SEALING_FORMAT: u32 = 2;
 
 /// One column.
 pub(crate) struct Column {

@@ -17,7 +17,7 @@
 //! - `<project>/renames`: one row per decision about a test that was renamed or
 //!   moved. Nothing else is changed for it: ids are translated when they are read.
 //! - `<project>/test_days`: what each test did on each day, made from `attempts` by
-//!   `maintain`. It may be deleted at any time.
+//!   `maintain`. It may be deleted at any time, unless attempts have expired before it.
 //!
 //! Results that wait to be committed are files in `<project>/landing`.
 //!
@@ -43,12 +43,13 @@ mod columns;
 mod contexts;
 pub mod engine;
 mod error;
+mod expire;
 mod files;
 mod flaky;
 mod gather;
 mod landing;
-mod log;
 mod local;
+mod log;
 mod maintain;
 mod orders;
 mod overview;
@@ -68,9 +69,10 @@ mod verdicts;
 pub use append::Appended;
 pub use bucket::Guarantee;
 pub use error::HistoryError;
+pub use expire::Expiry;
 pub use flaky::{MINIMUM_OUTAGE_TESTS, RevisionTally, judge};
 pub use landing::Landed;
-pub use maintain::{Expiry, MaintainOptions, MaintainSummary};
+pub use maintain::{MaintainOptions, MaintainSummary};
 pub use rate_changes::rate_changes;
 pub use report::ReportOptions;
 pub use show::Matches;

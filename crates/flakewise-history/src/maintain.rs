@@ -19,6 +19,7 @@ use futures::TryStreamExt as _;
 
 use crate::append::is_lost_race;
 use crate::columns::written_schema;
+use crate::expire::{Expiry, Sources};
 use crate::files::{DataFile, FileWriter, date};
 use crate::report::stream_of;
 use crate::session::{Reading, empty_session};
@@ -37,7 +38,7 @@ pub(crate) const SPANS: [i32; 3] = [32, 8, 1];
 /// Only one process at a time merges files of a table: commits with this id exclude each other. The
 /// engine itself lets two commits replace the same files where neither changes the data, so that
 /// their rows would be there twice.
-const TRANSACTION: &str = "flakewise.merge";
+pub(crate) const TRANSACTION: &str = "flakewise.merge";
 
 /// What to do.
 #[derive(Clone, Debug)]
@@ -50,28 +51,8 @@ pub struct MaintainOptions {
     pub keep: Duration,
     /// Remove days that are older; all days stay if none.
     pub expire: Option<Expiry>,
-}
-
-/// How long results are kept.
-///
-/// Days go in whole spans of 32, which share files and roll-ups, so that up to 31 more of them are
-/// kept. They are counted back from today or from the newest day, whichever is earlier: neither a
-/// clock nor a report that is ahead of its time removes what is recent.
-#[derive(Clone, Copy, Debug)]
-pub struct Expiry {
-    /// How many days are kept, at least.
-    pub days: u32,
-    /// The date of today.
-    pub today: NaiveDate,
-}
-
-impl Expiry {
-    /// The first day that is kept.
-    fn first_kept(self, newest: i32) -> i32 {
-        let last = newest.min(self.today.to_epoch_days());
-        let first = last.saturating_sub(i32::try_from(self.days).unwrap_or(i32::MAX));
-        *span(first, SPANS[0]).start()
-    }
+    /// Remove the attempts of days that are older, and keep what was rolled up of them.
+    pub expire_attempts: Option<Expiry>,
 }
 
 /// What was done, or would be, per table.
@@ -138,38 +119,12 @@ impl History {
                 });
             }
             summaries.extend(self.roll_up(options, progress).await?);
+            let expired = self.expire_attempts(options).await?;
+            for summary in summaries.iter_mut().filter(|one| one.table == TableKind::Attempts.name()) {
+                summary.days_expired += expired;
+            }
             Ok(summaries)
         })
-    }
-
-    /// Removes the days that are too old from the tables, and returns how many for each. Roll-ups
-    /// of days that are gone are removed by `roll_up`.
-    async fn expire(&self, options: &MaintainOptions) -> Result<HashMap<&'static str, usize>, HistoryError> {
-        let mut expired = HashMap::new();
-        let Some(expiry) = options.expire else { return Ok(expired) };
-        let mut first_kept = None;
-        // Attempts never exist without what is known of their run.
-        for kind in [TableKind::Attempts, TableKind::Verdicts, TableKind::Runs] {
-            let Some(table) = self.open(kind).await? else { continue };
-            let mut files = live_files(&table)?;
-            let newest = newest_day(&files);
-            let first_kept = *first_kept.get_or_insert(newest.map_or(i32::MIN, |day| expiry.first_kept(day)));
-            files.retain(|file| file.days.as_ref().is_some_and(|days| *days.end() < first_kept));
-            if files.is_empty() {
-                continue;
-            }
-            if !options.dry_run {
-                self.check_single_writer(configuration(&table)?)?;
-                let removes = files.iter().map(|file| remove(&file.path, file.size, true));
-                let operation = DeltaOperation::Delete { predicate: None };
-                if !self.replace(kind, &table, removes.collect(), TRANSACTION, operation).await? {
-                    // Another process replaces files: they are left for the next time.
-                    continue;
-                }
-            }
-            expired.insert(kind.name(), count_days(&files));
-        }
-        Ok(expired)
     }
 
     async fn maintain_table(
@@ -184,7 +139,8 @@ impl History {
             table = self.declare_properties(kind, table).await?;
         }
         let mut summary = MaintainSummary { table: kind.name(), ..MaintainSummary::default() };
-        let groups: Vec<_> = groups(live_files(&table)?).into_iter().filter(Group::is_due).collect();
+        let groups = groups(live_files(&table)?, &Sources::expired(&table)?);
+        let groups: Vec<_> = groups.into_iter().filter(Group::is_due).collect();
         for (number, group) in groups.iter().enumerate() {
             if options.dry_run {
                 summary.add(group, group.fewest_files(), None);
@@ -192,16 +148,15 @@ impl History {
             }
             progress(&format!("{} {}", kind.name(), date(*group.days.start())), number, groups.len());
             let merged =
-                if group.is_in(&table)? { self.compact(kind, &table, &group.files).await? } else { None };
-            match merged {
-                Some((merged, doubles)) => {
-                    let after = merged.iter().map(|file| bytes(file.add.size)).sum::<u64>();
-                    summary.add(group, merged.len(), Some(after));
-                    summary.doubles_dropped += doubles;
-                }
-                None => summary.days_left_to_others += count_days(&group.files),
+                if group.is_in(&table)? { self.compact(kind, &mut table, &group.files).await? } else { None };
+            if let Some((merged, doubles)) = merged {
+                let after = merged.iter().map(|file| bytes(file.add.size)).sum::<u64>();
+                summary.add(group, merged.len(), Some(after));
+                summary.doubles_dropped += doubles;
+            } else {
+                summary.days_left_to_others += count_days(&group.files);
+                table.update_state().await.map_err(|error| self.unwritable(error))?;
             }
-            table.update_state().await.map_err(|error| self.unwritable(error))?;
         }
         if !groups.is_empty() && !options.dry_run {
             self.checkpoint_newest(kind, &table).await?;
@@ -244,7 +199,7 @@ impl History {
     async fn compact(
         &self,
         kind: TableKind,
-        table: &DeltaTable,
+        table: &mut DeltaTable,
         files: &[LiveFile],
     ) -> Result<Option<(Vec<DataFile>, u64)>, HistoryError> {
         let (merged, doubles) = self.merge(kind, table, files).await?;
@@ -257,12 +212,12 @@ impl History {
         Ok(replaced.then_some((merged, doubles)))
     }
 
-    /// Commits new files in place of others. Commits with the same id exclude each other: false if
-    /// another one came first. It may be our own, so the files stay.
+    /// Commits new files in place of others; the table is then the one after the commit. Commits with the
+    /// same id exclude each other: false if another one came first. It may be our own, so the files stay.
     pub(crate) async fn replace(
         &self,
         kind: TableKind,
-        table: &DeltaTable,
+        table: &mut DeltaTable,
         actions: Vec<Action>,
         id: &str,
         operation: DeltaOperation,
@@ -278,6 +233,7 @@ impl History {
         match commit {
             Ok(commit) => {
                 self.sync_log(kind, commit.version())?;
+                table.state = Some(commit.snapshot);
                 Ok(true)
             }
             Err(error) if is_lost_race(&error) => Ok(false),
@@ -387,7 +343,7 @@ pub(crate) fn by_days<T>(
 }
 
 /// How many days these files have, those without rows between two others included.
-fn count_days(files: &[LiveFile]) -> usize {
+pub(crate) fn count_days(files: &[LiveFile]) -> usize {
     files.iter().filter_map(|file| file.days.clone()).flatten().collect::<BTreeSet<_>>().len()
 }
 
@@ -404,13 +360,14 @@ pub(crate) struct Group {
 
 impl Group {
     /// Whether the days of both may share a file.
-    fn can_share_with(&self, later: &Self) -> bool {
+    fn can_share_with(&self, later: &Self, expired: &Sources) -> bool {
         let days = |group: &Self| u64::try_from(group.days.clone().count()).unwrap_or(u64::MAX);
         let is_small = |group: &Self| group.rows() <= SMALL_DAY_ROWS * days(group);
         is_small(self)
             && is_small(later)
             && self.rows() + later.rows() <= FILE_ROWS as u64
             && is_within(&later.days, &span(*self.days.start(), SPANS[0]))
+            && !expired.divide(&(*self.days.start()..=*later.days.end()))
     }
 
     fn rows(&self) -> u64 {
@@ -442,14 +399,15 @@ impl Group {
 }
 
 /// What belongs together: the files of one day, or of several days in a row with few rows. What came later to
-/// days that share a file joins them, so that what was taken in twice is always found.
-pub(crate) fn groups(files: Vec<LiveFile>) -> Vec<Group> {
+/// days that share a file joins them, so that what was taken in twice is always found. What came to days
+/// that have expired does not share a file with others.
+pub(crate) fn groups(files: Vec<LiveFile>, expired: &Sources) -> Vec<Group> {
     let dated = files.into_iter().filter_map(|file| Some((file.days.clone()?, file)));
     let mut groups: Vec<Group> = Vec::new();
     for (days, files) in by_days(dated) {
         let group = Group { days, files };
         match groups.last_mut() {
-            Some(last) if last.can_share_with(&group) => {
+            Some(last) if last.can_share_with(&group, expired) => {
                 last.days = *last.days.start()..=*group.days.end();
                 last.files.extend(group.files);
             }

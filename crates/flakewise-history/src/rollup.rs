@@ -1,7 +1,7 @@
 //! Daily roll-ups: the table `test_days`.
 //!
 //! `maintain` makes them from `attempts`, and questions about all attempts of many tests are
-//! answered from them. They hold nothing of their own and may be deleted at any time.
+//! answered from them. They hold nothing of their own, unless attempts have expired before them.
 //!
 //! *What is in them.* Most attempts are a first attempt that passed, so what is kept of those
 //! is one row per test, variant and day (`record` is `day`), with a list of runs (`passes`).
@@ -12,7 +12,8 @@
 //! files it was made from (`rolled_from`, in its statistics too). As data files never change, it
 //! holds as long as exactly these are the files of its days. Where that is not so, since
 //! reports came later or days were merged, the attempts are read. So readers need not
-//! know when `maintain` ran, and it may be killed at any time.
+//! know when `maintain` ran, and it may be killed at any time. A roll-up whose attempts have expired
+//! holds for ever, and is all there is of its days (`expire`).
 //!
 //! *How many files there are.* Two for each data file of the latest days, for eight days before, and
 //! for 32 days before that: the files that a command opens hardly increase over the years.
@@ -45,6 +46,7 @@ use hashbrown::HashMap;
 
 use crate::columns::{Column, TEST_DAYS, written_schema};
 use crate::contexts::{RunColumns, RunRow, TextColumn};
+use crate::expire::Sources;
 use crate::files::{DataFile, FileWriter, date};
 use crate::gather::{others, passing};
 use crate::maintain::{
@@ -92,17 +94,23 @@ impl History {
         reading: Reading,
     ) -> Result<DailySession, HistoryError> {
         let files = live_files(&attempts)?;
+        let expired = Sources::expired(&attempts)?;
         let rolled = match self.open(TableKind::TestDays).await? {
-            Some(table) => Some((current(&files, roll_ups(&table)?), table)),
+            Some(table) => Some((current(&files, roll_ups(&table)?, &expired), table)),
             None => None,
         };
+        for source in expired.missing(rolled.as_ref().map_or(&[][..], |(rolled, _)| rolled)) {
+            tracing::warn!(source, "the roll-up of days whose attempts have expired is gone");
+        }
         let columns = TableKind::Attempts.columns();
         let Some((rolled, table)) = rolled.filter(|(rolled, _)| !rolled.is_empty()) else {
             session.sql("CREATE VIEW tail AS SELECT * FROM attempts").await.map_err(HistoryError::query)?;
             let rolled_files = Vec::new();
             return Ok(DailySession { session, has_rolled: false, has_tail: true, attempts, rolled_files });
         };
-        let is_rolled = |days: &RangeInclusive<i32>| rolled.iter().any(|one| is_within(days, &one.days));
+        let is_rolled = |days: &RangeInclusive<i32>| {
+            rolled.iter().any(|one| is_within(days, &one.days) && !expired.has(one))
+        };
         let (rolled_files, tail): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.days.as_ref().is_some_and(is_rolled));
         let has_tail = !tail.is_empty();
@@ -133,7 +141,7 @@ impl History {
         options: &MaintainOptions,
         progress: &dyn Fn(&str, usize, usize),
     ) -> Result<Option<MaintainSummary>, HistoryError> {
-        let Some(attempts) = self.open(TableKind::Attempts).await? else { return Ok(None) };
+        let Some(mut attempts) = self.open(TableKind::Attempts).await? else { return Ok(None) };
         let files = live_files(&attempts)?;
         let mut summary = MaintainSummary { table: TableKind::TestDays.name(), ..MaintainSummary::default() };
         let table = if options.dry_run {
@@ -143,15 +151,20 @@ impl History {
             Some(self.declare_properties(TableKind::TestDays, table).await?)
         };
         let existing = table.as_ref().map(roll_ups).transpose()?.unwrap_or_default();
-        let plan = plan(&files, &existing);
+        let expired = Sources::expired(&attempts)?;
+        let plan = plan(&files, &existing, &expired);
         let Some(mut table) = table.filter(|_| !options.dry_run) else {
             summary.days_rolled_up = plan.iter().map(Step::days_read).sum();
             return Ok(Some(summary));
         };
+        let sealed = Sources::sealed(&table)?;
+        let is_sealed = plan.iter().flat_map(|step| &step.removed).any(|one| sealed.has(one));
+        let mut is_free = !is_sealed;
         for (number, step) in plan.iter().enumerate() {
             progress(&format!("test_days {}", date(*step.days.start())), number, plan.len());
             let made = self.make_roll_up(&attempts, &table, step).await?;
-            if !self.commit_roll_up(&table, step, &made).await? {
+            is_free = is_free || self.break_seals(&mut attempts).await?;
+            if !(is_free && self.commit_roll_up(&mut table, step, &made).await?) {
                 // Another process rolls up too. What it leaves is for the next `maintain`.
                 summary.days_left_to_others += plan[number..].iter().map(Step::days_read).sum::<usize>();
                 break;
@@ -161,7 +174,6 @@ impl History {
             summary.bytes_after = Some(
                 made.iter().map(|file| bytes(file.add.size)).sum::<u64>() + summary.bytes_after.unwrap_or(0),
             );
-            table.update_state().await.map_err(|error| self.unwritable(error))?;
         }
         if !plan.is_empty() {
             self.checkpoint_newest(TableKind::TestDays, &table).await?;
@@ -249,7 +261,7 @@ impl History {
     /// Whether the commit was made; if not, another one came first.
     async fn commit_roll_up(
         &self,
-        table: &DeltaTable,
+        table: &mut DeltaTable,
         step: &Step,
         made: &[DataFile],
     ) -> Result<bool, HistoryError> {
@@ -600,19 +612,19 @@ pub(crate) fn decode_passes(mut bytes: &[u8]) -> impl Iterator<Item = Option<(us
 
 /// A file of `test_days`.
 #[derive(Clone)]
-struct RollUp {
-    path: String,
+pub(crate) struct RollUp {
+    pub(crate) path: String,
     size: i64,
     /// The days it covers, with and without rows.
-    days: RangeInclusive<i32>,
+    pub(crate) days: RangeInclusive<i32>,
     /// These days, and a hash of the data files it was made from.
-    source: String,
+    pub(crate) source: String,
     /// Whether it has the rows of days or all others.
     of_days: bool,
 }
 
 /// The roll-ups of the current snapshot. Files that do not say what they cover, cover nothing.
-fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
+pub(crate) fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
     let mut found = Vec::new();
     for file in table.snapshot().map_err(HistoryError::query)?.log_data() {
         let stats = Stats::new(file.stats());
@@ -625,16 +637,16 @@ fn roll_ups(table: &DeltaTable) -> Result<Vec<RollUp>, HistoryError> {
     Ok(found)
 }
 
-/// Those that hold for these data files. None if two of them cover the same day: then something
-/// is wrong with the table.
-fn current(files: &[LiveFile], mut roll_ups: Vec<RollUp>) -> Vec<RollUp> {
-    roll_ups.retain(|one| one.source == source(files, &one.days));
+/// Those that hold for these data files, or without theirs since these have expired. Only the latter
+/// if two of them cover the same day: then something is wrong with the table.
+pub(crate) fn current(files: &[LiveFile], mut roll_ups: Vec<RollUp>, expired: &Sources) -> Vec<RollUp> {
+    roll_ups.retain(|one| expired.has(one) || one.source == source(files, &one.days));
     let mut sorted: Vec<&RollUp> = roll_ups.iter().collect();
     sorted.sort_by_key(|one| (one.of_days, *one.days.start()));
     let is_double =
         |pair: &[&RollUp]| pair[0].of_days == pair[1].of_days && overlap(&pair[0].days, &pair[1].days);
     if sorted.windows(2).any(is_double) {
-        return Vec::new();
+        roll_ups.retain(|one| expired.has(one));
     }
     roll_ups
 }
@@ -655,7 +667,7 @@ fn source(files: &[LiveFile], days: &RangeInclusive<i32>) -> String {
 }
 
 /// The days of a source.
-fn covered(source: &str) -> Option<RangeInclusive<i32>> {
+pub(crate) fn covered(source: &str) -> Option<RangeInclusive<i32>> {
     let mut parts = source.splitn(3, '/').map(|part| part.parse::<NaiveDate>().ok());
     let (first, last) = (parts.next()??, parts.next()??);
     Some(first.to_epoch_days()..=last.to_epoch_days())
@@ -679,22 +691,27 @@ impl Step {
 }
 
 /// What to do, the oldest days first.
-fn plan(files: &[LiveFile], existing: &[RollUp]) -> Vec<Step> {
-    let dated = || files.iter().filter_map(|file| Some((file.days.clone()?, file)));
+fn plan(files: &[LiveFile], existing: &[RollUp], expired: &Sources) -> Vec<Step> {
+    // What came to days after their attempts had expired is never rolled up.
+    let dated = files.iter().filter_map(|file| Some((file.days.clone()?, file)));
+    let dated = dated.filter(|(days, _)| !expired.overlap(days));
     let Some(newest) = newest_day(files) else { return Vec::new() };
-    let valid = current(files, existing.to_vec());
+    let valid = current(files, existing.to_vec(), expired);
     let is_valid = |one: &RollUp| valid.iter().any(|valid| valid.path == one.path);
-    // The longest span that is over, or the days of the file.
+    // The longest span that is over, or the days of the file. No day has two roll-ups.
     let spanning = |days: &RangeInclusive<i32>| {
         let spans = SPANS.map(|length| span(*days.start(), length));
-        let is_over = |span: &RangeInclusive<i32>| *span.end() < newest && is_within(days, span);
+        let is_over = |span: &RangeInclusive<i32>| {
+            *span.end() < newest && is_within(days, span) && !expired.overlap(span)
+        };
         spans.into_iter().find(is_over).unwrap_or_else(|| days.clone())
     };
     let mut steps = Vec::new();
-    for (span, files_of_span) in by_days(dated().map(|(days, file)| (spanning(&days), (days, file)))) {
+    for (span, files_of_span) in by_days(dated.map(|(days, file)| (spanning(&days), (days, file)))) {
         let first = files_of_span.iter().map(|(days, _)| *days.start()).min().unwrap_or(*span.start());
         let last = files_of_span.iter().map(|(days, _)| *days.end()).max().unwrap_or(*span.end());
-        let overlapping: Vec<&RollUp> = existing.iter().filter(|one| overlap(&one.days, &span)).collect();
+        let is_ours = |one: &&RollUp| overlap(&one.days, &span) && !expired.has(one);
+        let overlapping: Vec<&RollUp> = existing.iter().filter(is_ours).collect();
         let is_whole = |one: &&RollUp| one.days == (first..=last) && is_valid(one);
         if !overlapping.is_empty() && overlapping.iter().all(is_whole) {
             continue;
@@ -776,6 +793,7 @@ mod tests {
     struct Store {
         files: Vec<LiveFile>,
         roll_ups: Vec<RollUp>,
+        expired: Sources,
         made: usize,
     }
 
@@ -791,7 +809,7 @@ mod tests {
         }
 
         fn merge(&mut self) {
-            for group in groups(self.files.clone()).into_iter().filter(Group::is_due) {
+            for group in groups(self.files.clone(), &self.expired).into_iter().filter(Group::is_due) {
                 self.files.retain(|file| !group.files.iter().any(|merged| merged.path == file.path));
                 let days = |file: &LiveFile| file.days.clone().expect("days");
                 let first = group.files.iter().map(|file| *days(file).start()).min().expect("a file");
@@ -802,7 +820,7 @@ mod tests {
                 }
                 self.add(first..=last, rows - FILE_ROWS as u64 * (group.fewest_files() as u64 - 1));
             }
-            let groups = groups(self.files.clone());
+            let groups = groups(self.files.clone(), &self.expired);
             assert!(!groups.iter().any(Group::is_due), "nothing is left to merge");
             let days =
                 |group: &Group| group.files.iter().filter_map(|file| file.days.clone()).collect::<Vec<_>>();
@@ -814,7 +832,7 @@ mod tests {
         }
 
         fn roll_up(&mut self) {
-            for step in plan(&self.files, &self.roll_ups) {
+            for step in self.plan() {
                 self.roll_ups.retain(|one| !step.removed.iter().any(|removed| removed.path == one.path));
                 // Runs are numbered by day: only one source has a day.
                 let parts: BTreeSet<_> =
@@ -838,10 +856,31 @@ mod tests {
             }
         }
 
-        /// How many files are not in a roll-up.
+        fn plan(&self) -> Vec<Step> {
+            plan(&self.files, &self.roll_ups, &self.expired)
+        }
+
+        fn current(&self) -> Vec<RollUp> {
+            current(&self.files, self.roll_ups.clone(), &self.expired)
+        }
+
+        /// Removes the attempts of the days before, as far as they are rolled up.
+        fn expire_attempts(&mut self, first_kept: i32) {
+            let mut rolled = self.current();
+            rolled.retain(|one| *one.days.end() < first_kept && !self.expired.overlap(&one.days));
+            let is_rolled = |days: &RangeInclusive<i32>| rolled.iter().any(|one| is_within(days, &one.days));
+            self.files.retain(|file| !file.days.as_ref().is_some_and(is_rolled));
+            self.expired.extend(&rolled);
+        }
+
+        /// How many files are not in a roll-up, of days that have not expired.
         fn tail(&self) -> usize {
-            let current = current(&self.files, self.roll_ups.clone());
+            let current = self.current();
             let days = self.files.iter().filter_map(|file| file.days.as_ref());
+            let days = days.filter(|days| {
+                assert!(!self.expired.divide(days), "expired days share files with no others");
+                !self.expired.overlap(days)
+            });
             days.filter(|days| !current.iter().any(|one| is_within(days, &one.days))).count()
         }
     }
@@ -850,27 +889,32 @@ mod tests {
         #[test]
         fn every_file_is_rolled_up_once_after_maintenance(
             appends in prop::collection::vec(
-                (0..200_i32, prop_oneof![1..9_u64, 100_000..2_500_000_u64], 0..3_u8), 1..60),
+                (0..200_i32, prop_oneof![1..9_u64, 100_000..2_500_000_u64], 0..4_u8), 1..60),
         ) {
             let mut store = Store::default();
+            let mut newest = 0;
             for (day, rows, then) in &appends {
                 store.add(*day..=*day, *rows);
-                // It may be killed between the two.
+                newest = newest.max(*day);
+                // It may be killed between these.
                 if *then > 0 {
                     store.merge();
                 }
                 if *then > 1 {
                     store.roll_up();
                 }
+                if *then > 2 {
+                    store.expire_attempts(*span(newest - 40, SPANS[0]).start());
+                }
             }
             store.merge();
             store.roll_up();
             prop_assert_eq!(store.tail(), 0);
+            prop_assert_eq!(store.current().len(), store.roll_ups.len(), "no other roll-up is left");
+            prop_assert!(store.plan().is_empty());
             let rows: u64 = store.files.iter().map(|file| file.rows).sum();
-            prop_assert_eq!(rows, appends.iter().map(|(_, rows, _)| rows).sum::<u64>());
-            let current = current(&store.files, store.roll_ups.clone());
-            prop_assert_eq!(current.len(), store.roll_ups.len(), "no other roll-up is left");
-            prop_assert!(plan(&store.files, &store.roll_ups).is_empty());
+            let appended = appends.iter().map(|(_, rows, _)| rows).sum::<u64>();
+            prop_assert_eq!(rows < appended, !store.expired.is_empty());
         }
 
         #[test]
@@ -878,7 +922,7 @@ mod tests {
             let mut store = Store::default();
             for (day, rows) in (0..).zip(days) {
                 store.add(day..=day, rows);
-                let due = groups(store.files.clone()).into_iter().filter(Group::is_due);
+                let due = groups(store.files.clone(), &store.expired).into_iter().filter(Group::is_due);
                 let written: u64 = due.flat_map(|group| group.files).map(|file| file.rows).sum();
                 prop_assert!(written <= rows + FILE_ROWS as u64);
                 store.merge();
@@ -915,7 +959,7 @@ mod tests {
         store.roll_up();
         assert_eq!(store.roll_ups.len(), 2);
         assert!(store.roll_ups.iter().all(|one| one.days == (100..=100)));
-        assert!(plan(&store.files, &store.roll_ups).is_empty());
+        assert!(store.plan().is_empty());
     }
 
     #[test]

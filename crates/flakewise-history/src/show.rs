@@ -1,7 +1,7 @@
 //! One test's past.
 //!
 //! It is read from the attempts, which are sorted by test. In a history of many files most of it comes from the
-//! roll-ups (`show_rolled`), with the same answer.
+//! roll-ups (`show_rolled`), with the same answer. So does what is about days whose attempts have expired.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -18,6 +18,7 @@ use futures::TryStreamExt as _;
 
 use crate::aliases::Aliases;
 use crate::contexts::{Context, Contexts, RunColumns};
+use crate::expire::Sources;
 use crate::flaky::{RevisionTally, judge};
 use crate::gather::tally;
 use crate::rate_changes::rate_changes;
@@ -55,7 +56,7 @@ impl History {
         self.block_on("show", async {
             let (session, attempts) = self.session_and_attempts(Reading::Few).await?;
             let files = attempts.snapshot().map_err(HistoryError::query)?.log_data().num_files();
-            let (session, daily) = if files > few_files {
+            let (session, daily) = if files > few_files || !Sources::expired(&attempts)?.is_empty() {
                 let daily = self.with_roll_ups(session, attempts, Reading::Few).await?;
                 (daily.session.clone(), Some(daily).filter(|daily| daily.has_rolled))
             } else {
@@ -349,12 +350,17 @@ impl Builder {
 
     /// Takes in when an attempt was made, and how it ended, which may be listed.
     pub(crate) fn add_step(&mut self, step: OutcomeStep) {
-        self.first_seen = Some(self.first_seen.map_or(step.at, |first| first.min(step.at)));
+        self.see(step.at);
         self.steps.push(step);
         // Sorting now and then keeps the list bounded at a small cost.
         if self.steps.len() >= 2 * self.limit.max(512) {
             self.keep_latest();
         }
+    }
+
+    /// Takes in that there was an attempt by then.
+    pub(crate) fn see(&mut self, at: Timestamp) {
+        self.first_seen = Some(self.first_seen.map_or(at, |first| first.min(at)));
     }
 
     /// Takes in attempts of which nothing else is said.

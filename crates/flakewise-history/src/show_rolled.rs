@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::NaiveDate;
+use chrono::{NaiveDate, NaiveTime};
 use flakewise_model::{Outcome, Phase};
 
 use crate::contexts::{Contexts, RunColumns};
@@ -64,6 +64,17 @@ impl History {
             of(&first_day) || of(&latest_days)
         });
         let paths: Vec<String> = files.map(|file| file.path.clone()).collect();
+        if !daily
+            .rolled_files
+            .iter()
+            .any(|file| file.days.as_ref().is_some_and(|days| overlap(days, &first_day)))
+        {
+            // Its attempts have expired.
+            builder.see(first.and_time(NaiveTime::MIN).and_utc());
+        }
+        if paths.is_empty() {
+            return Ok(());
+        }
         let columns = TableKind::Attempts.columns();
         self.register(&daily.session, FEW_DAYS, &daily.attempts, columns, Some(paths), Reading::Few)
             .await

@@ -10,13 +10,15 @@ use deltalake::{DeltaTable, DeltaTableBuilder, DeltaTableError};
 
 use crate::append::{TRIES, is_lost_race, pause};
 use crate::bucket::has_single_writer;
-use crate::columns::{ATTEMPTS, Column, FORMAT, RENAMES, RUNS, TEST_DAYS, VERDICTS, delta_fields};
+use crate::columns::{
+    ATTEMPTS, Column, FORMAT, RENAMES, RUNS, SEALING_FORMAT, TEST_DAYS, VERDICTS, delta_fields,
+};
 use crate::files::{BOUNDED, DataFile};
 use crate::log::CHECKPOINT_INTERVAL;
 use crate::{Guarantee, History, HistoryError};
 
 /// Where a table says which format it has.
-const FORMAT_KEY: &str = "flakewise.format";
+pub(crate) const FORMAT_KEY: &str = "flakewise.format";
 
 /// Where a table says that its store does not keep several writers apart.
 const SINGLE_WRITER_KEY: &str = "flakewise.single-writer";
@@ -42,7 +44,7 @@ pub(crate) enum TableKind {
     Verdicts,
     /// Made when the first test is renamed.
     Renames,
-    /// Made from `attempts` by `maintain`; may be deleted at any time.
+    /// Made from `attempts` by `maintain`. May be deleted at any time, unless attempts have expired.
     TestDays,
 }
 
@@ -120,8 +122,8 @@ impl History {
     pub(crate) fn check_format(&self, configuration: &HashMap<String, String>) -> Result<(), HistoryError> {
         let format = configuration.get(FORMAT_KEY).and_then(|text| text.parse().ok());
         match format {
-            Some(found) if found > FORMAT => {
-                Err(HistoryError::NewerFormat { store: self.store.to_string(), found, known: FORMAT })
+            Some(found) if found > SEALING_FORMAT => {
+                Err(HistoryError::NewerFormat { store: self.store.to_string(), found, known: SEALING_FORMAT })
             }
             _ => Ok(()),
         }
@@ -283,7 +285,7 @@ fn owned((key, value): (&'static str, &str)) -> (&'static str, String) {
     (key, value.to_owned())
 }
 
-async fn set_properties(
+pub(crate) async fn set_properties(
     table: &DeltaTable,
     properties: HashMap<&str, String>,
 ) -> Result<DeltaTable, DeltaTableError> {

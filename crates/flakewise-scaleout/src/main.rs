@@ -95,7 +95,7 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Maintain(arguments) => {
             let keep = Duration::from_secs(arguments.keep.saturating_mul(3600));
-            let options = MaintainOptions { dry_run: false, keep, expire: None };
+            let options = MaintainOptions { dry_run: false, keep, expire: None, expire_attempts: None };
             let history = history(&arguments.history)?;
             for summary in history.maintain(&options, &|_, _, _| {})? {
                 print(&format!(

@@ -91,6 +91,10 @@ pub(crate) enum ExpectedError {
         #[source]
         source: flakewise_predict::EmbeddingsError,
     },
+    #[error(
+        "`--expire-attempts {attempts}` has no effect: `--expire {all}` removes these attempts and their roll-ups"
+    )]
+    ExpiryUnused { all: u32, attempts: u32 },
     #[error("too few labelled tests to train a model")]
     Train {
         #[source]
@@ -180,6 +184,7 @@ impl ExpectedError {
             | Self::Embeddings { .. } => ExitCode::Report,
             Self::Config(_) => ExitCode::Configuration,
             Self::LogDirective { .. }
+            | Self::ExpiryUnused { .. }
             | Self::QuarantineEntry { .. }
             | Self::NoOwner { .. }
             | Self::NoFingerprint { .. } => ExitCode::Usage,
@@ -244,6 +249,9 @@ impl ExpectedError {
                     .to_owned(),
             ),
             Self::EmbeddingsUnused => Some("pass `--model paths`, or remove `--embeddings`".to_owned()),
+            Self::ExpiryUnused { .. } => {
+                Some("pass fewer days to `--expire-attempts` than to `--expire`".to_owned())
+            }
             Self::GraphFormat { .. } => Some("use a file name that ends with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
             Self::Config(error) => error.hint(),

@@ -116,7 +116,10 @@ fn ids_are_remembered_across_checkpoints() {
     }
     let keep = std::time::Duration::ZERO;
     history
-        .maintain(&MaintainOptions { dry_run: false, keep, expire: None }, &|_, _, _| {})
+        .maintain(
+            &MaintainOptions { dry_run: false, keep, expire: None, expire_attempts: None },
+            &|_, _, _| {},
+        )
         .expect("maintained");
     assert!(checkpoints(&folder) > 0, "maintenance makes a checkpoint");
     let appended = open(&folder).append(&batches).expect("written");

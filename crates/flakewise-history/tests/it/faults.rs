@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::NaiveDate;
 use deltalake::DeltaResult;
 use deltalake::logstore::object_store::memory::InMemory;
 use deltalake::logstore::object_store::path::Path;
@@ -20,7 +21,7 @@ use deltalake::logstore::{
     LogStore, LogStoreFactory, ObjectStoreFactory, ObjectStoreRef, StorageConfig, default_logstore,
     logstore_factories, object_store_factories,
 };
-use flakewise_history::{History, MaintainOptions, StoreUrl};
+use flakewise_history::{Expiry, History, MaintainOptions, Matches, StoreUrl};
 use flakewise_model::Outcome::Passed;
 use flakewise_model::Value;
 use flakewise_testkit::BatchBuilder;
@@ -71,6 +72,16 @@ struct FaultyStore {
     seen: Mutex<HashMap<&'static str, u32>>,
     /// What was deleted.
     deleted: Mutex<BTreeSet<String>>,
+    /// The name of a table, and what happens after the next commit to it, before it is answered.
+    then: Mutex<Option<(&'static str, Meanwhile)>>,
+}
+
+struct Meanwhile(Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a function")
+    }
 }
 
 impl FaultyStore {
@@ -83,6 +94,22 @@ impl FaultyStore {
 
     fn set_share(&self, share: f64) {
         self.plan.lock().expect("nobody panicked").share = share;
+    }
+
+    /// Does something after the next commit to this table, before it is answered.
+    fn after_commit(&self, table: &'static str, then: impl FnOnce() + Send + 'static) {
+        *self.then.lock().expect("nobody panicked") = Some((table, Meanwhile(Box::new(then))));
+    }
+
+    fn committed(&self, location: &Path) {
+        let then = self
+            .then
+            .lock()
+            .expect("nobody panicked")
+            .take_if(|(table, _)| location.parts().any(|part| part.as_ref() == *table));
+        if let Some((_, Meanwhile(then))) = then {
+            std::thread::scope(|scope| scope.spawn(then).join().expect("no panic"));
+        }
     }
 
     /// Nothing may have been deleted. Adds up the faults.
@@ -108,7 +135,14 @@ fn failed(text: &'static str) -> Error {
 impl ObjectStore for FaultyStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
         let fault = if options.mode == PutMode::Create { self.fault() } else { None };
-        let Some(fault) = fault else { return self.inner.put_opts(location, payload, options).await };
+        let Some(fault) = fault else {
+            let is_commit = options.mode == PutMode::Create;
+            let put = self.inner.put_opts(location, payload, options).await?;
+            if is_commit {
+                self.committed(location);
+            }
+            return Ok(put);
+        };
         if fault == Fault::Refused {
             *self.seen.lock().expect("nobody panicked").entry("refused").or_default() += 1;
             return Err(failed("503 Slow Down"));
@@ -195,10 +229,36 @@ fn faulty(name: &str, seed: u64) -> (Arc<FaultyStore>, History) {
         plan: Mutex::new(Plan { next: Vec::new(), share: 0.0, random: StdRng::seed_from_u64(seed) }),
         seen: Mutex::default(),
         deleted: Mutex::default(),
+        then: Mutex::default(),
     });
     STORES.lock().expect("nobody panicked").insert(name.to_owned(), Arc::clone(&store));
+    (store, open(name))
+}
+
+/// The history in a store that is there.
+fn open(name: &str) -> History {
     let url = Url::parse(&format!("faulty://{name}/")).expect("a URL");
-    (store, History::new(StoreUrl::of_engine(url), "acme/shop"))
+    History::new(StoreUrl::of_engine(url), "acme/shop")
+}
+
+/// The options of `maintain` if attempts of the last ten days are kept, or all.
+fn maintenance(is_expiring: bool) -> MaintainOptions {
+    let today = NaiveDate::from_ymd_opt(2290, 1, 1).expect("a date");
+    let expire_attempts = is_expiring.then_some(Expiry { days: 10, today });
+    MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None, expire_attempts }
+}
+
+/// How many attempts a history of one test knows.
+fn attempts(history: &History) -> u64 {
+    let Ok(Matches::One(shown)) = history.show("test_a", 1) else { panic!("there is one test") };
+    shown.attempts
+}
+
+fn append_days(history: &History, name: &str, days: &[u32]) {
+    for day in days {
+        let batch = BatchBuilder::new(&format!("{name}-{day}"), "c", 24 * i64::from(*day));
+        history.append(&[batch.attempt("test_a", Passed).build()]).expect("no fault");
+    }
 }
 
 /// The most rounds with one store: each adds to a log that the next one reads.
@@ -271,7 +331,7 @@ fn a_merge_whose_commit_was_applied_unseen_loses_nothing() {
     let mut seen = BTreeMap::new();
     for (number, rounds) in stores().into_iter().enumerate() {
         let (store, history) = faulty(&format!("maintain{number}"), 1800 + number as u64);
-        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
+        let options = maintenance(false);
         let mut next = 0;
         for round in 1..=rounds {
             store.set_share(0.0);
@@ -293,6 +353,71 @@ fn a_merge_whose_commit_was_applied_unseen_loses_nothing() {
     }
     assert!(seen["conflict"] > 0 && seen["applied"] > 0, "{seen:?}");
     say(&format!("maintain: faults {seen:?}"));
+}
+
+#[test]
+fn attempts_whose_expiry_was_applied_unseen_are_still_counted() {
+    let mut seen = BTreeMap::new();
+    for (number, rounds) in stores().into_iter().enumerate() {
+        let (store, history) = faulty(&format!("expire{number}"), 1900 + number as u64);
+        let options = maintenance(true);
+        for round in 1..=rounds {
+            store.set_share(0.0);
+            // One comes to a new span of days, one late.
+            append_days(&history, "new", &[33 * round]);
+            append_days(&history, "late", &[7 * round]);
+            store.set_share(0.5);
+            // It may fail; then it is done another time.
+            let _ = history.maintain(&options, &|_, _, _| {});
+            store.set_share(0.0);
+            assert_eq!(attempts(&history), 2 * u64::from(round), "in store {number} after round {round}");
+        }
+        history.maintain(&options, &|_, _, _| {}).expect("no fault any more");
+        assert_eq!(attempts(&history), 2 * u64::from(rounds));
+        let left = reports(&history).len() as u64;
+        // What came late to days that had expired, and what is recent.
+        assert!(left <= u64::from(rounds) + 2, "{left} of {} attempts are left", 2 * rounds);
+        store.check(&mut seen);
+    }
+    assert!(seen["conflict"] > 0 && seen["applied"] > 0, "{seen:?}");
+    say(&format!("expire: faults {seen:?}"));
+}
+
+/// Days of four spans that share a roll-up.
+const SPANS: [u32; 4] = [5, 40, 70, 200];
+
+#[test]
+fn what_expires_between_two_roll_ups_is_counted_once() {
+    let (store, history) = faulty("between", 21);
+    append_days(&history, "first", &SPANS);
+    history.maintain(&maintenance(false), &|_, _, _| {}).expect("no fault");
+    append_days(&history, "late", &SPANS);
+    // Another process makes all roll-ups and expires attempts, when this one has made the first.
+    store.after_commit("test_days", || {
+        open("between").maintain(&maintenance(true), &|_, _, _| {}).expect("no fault");
+    });
+    let summaries = history.maintain(&maintenance(false), &|_, _, _| {}).expect("no fault");
+    assert_eq!(attempts(&history), 8);
+    assert!(summaries.iter().any(|summary| summary.days_left_to_others > 0), "{summaries:?}");
+    assert_eq!(reports(&history).len(), 2, "the newest day is left");
+}
+
+#[test]
+fn all_roll_ups_that_were_sealed_in_vain_are_made_at_once() {
+    let (store, history) = faulty("sealed", 22);
+    append_days(&history, "first", &SPANS);
+    history.maintain(&maintenance(false), &|_, _, _| {}).expect("no fault");
+    // Roll-ups are sealed. Then the attempts are merged elsewhere, so that they do not expire.
+    store.after_commit("test_days", || {
+        append_days(&open("sealed"), "new", &[200]);
+        open("sealed").maintain(&maintenance(false), &|_, _, _| {}).expect("no fault");
+    });
+    history.maintain(&maintenance(true), &|_, _, _| {}).expect("no fault");
+    assert_eq!(reports(&history).len(), 5, "nothing has expired");
+    append_days(&history, "late", &SPANS[..3]);
+    let summaries = history.maintain(&maintenance(true), &|_, _, _| {}).expect("no fault");
+    assert!(summaries.iter().all(|summary| summary.days_left_to_others == 0), "{summaries:?}");
+    assert_eq!((attempts(&history), reports(&history).len()), (8, 2));
 }
 
 #[test]

@@ -151,7 +151,12 @@ fn maintenance_gives_an_old_table_the_properties_of_new_ones_once() {
         let entries = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
         entries.map(|path| std::fs::read_to_string(path).expect("readable")).collect()
     };
-    let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
+    let options = MaintainOptions {
+        dry_run: false,
+        keep: Duration::from_hours(1),
+        expire: None,
+        expire_attempts: None,
+    };
     for _ in 0..2 {
         history.maintain(&options, &|_, _, _| {}).expect("maintained");
         for (table, columns) in [

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod append;
+mod expire;
 mod faults;
 mod formats;
 mod maintain;

@@ -9,7 +9,7 @@ use flakewise_testkit::BatchBuilder;
 use crate::{count, open, scratch};
 
 fn maintain(history: &History, dry_run: bool) -> Vec<MaintainSummary> {
-    let options = MaintainOptions { dry_run, keep: Duration::ZERO, expire: None };
+    let options = MaintainOptions { dry_run, keep: Duration::ZERO, expire: None, expire_attempts: None };
     history.maintain(&options, &|_, _, _| {}).expect("maintained")
 }
 
@@ -69,7 +69,12 @@ fn two_processes_that_merge_the_same_files_double_nothing() {
             history.append(&[batch]).expect("written");
         }
         // When one has opened the table and decided what to merge, the other one does it.
-        let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
+        let options = MaintainOptions {
+            dry_run: false,
+            keep: Duration::from_hours(1),
+            expire: None,
+            expire_attempts: None,
+        };
         let merge_too = |what: &str, _, _| {
             if what.starts_with(table) {
                 let other = || open(&folder).maintain(&options, &|_, _, _| {}).expect("maintained");
@@ -95,7 +100,8 @@ fn days_that_are_too_old_expire_in_whole_spans() {
         NaiveDate::from_epoch_days(i32::try_from(count(&history, newest)).expect("a day")).expect("a day");
     let expire = |days, today: NaiveDate, dry_run| {
         let expire = Some(Expiry { days, today });
-        let options = MaintainOptions { dry_run, keep: Duration::from_hours(1), expire };
+        let options =
+            MaintainOptions { dry_run, keep: Duration::from_hours(1), expire, expire_attempts: None };
         history.maintain(&options, &|_, _, _| {}).expect("maintained")
     };
     let expired = |summaries: &[MaintainSummary]| -> Vec<usize> {

@@ -138,7 +138,8 @@ fn decisions_survive_maintenance_and_are_rows_for_sql() {
     history.decide_renames(&[found("test_old", "test_mid")]).expect("written");
     history.decide_renames(&[decision(RenameAction::Added, "test_mid", "test_new", 5)]).expect("written");
     let before = history.renames().expect("readable");
-    let options = &MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None };
+    let options =
+        &MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None, expire_attempts: None };
     history.maintain(options, &|_, _, _| {}).expect("maintained");
     assert_eq!(history.renames().expect("readable"), before);
     assert_eq!(flaky(&history), [(test_id("test_new"), 2, 4)], "a test may be renamed twice");

@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use crate::{count, open, scratch};
 
 fn maintain(history: &History) -> MaintainSummary {
-    let options = MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None };
+    let options =
+        MaintainOptions { dry_run: false, keep: Duration::ZERO, expire: None, expire_attempts: None };
     let summaries = history.maintain(&options, &|_, _, _| {}).expect("maintained");
     summaries.into_iter().find(|summary| summary.table == "test_days").expect("it rolls up")
 }
@@ -232,7 +233,12 @@ fn several_processes_may_roll_up_at_the_same_time() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let options = MaintainOptions { dry_run: false, keep: Duration::from_hours(1), expire: None };
+                let options = MaintainOptions {
+                    dry_run: false,
+                    keep: Duration::from_hours(1),
+                    expire: None,
+                    expire_attempts: None,
+                };
                 open(&folder).maintain(&options, &|_, _, _| {}).expect("maintained");
             });
         }
@@ -248,7 +254,8 @@ fn a_dry_run_says_how_many_days_would_be_rolled_up_and_changes_nothing() {
     for day in 0..3 {
         history.append(&[run_at(day, 0)]).expect("written");
     }
-    let options = MaintainOptions { dry_run: true, keep: Duration::ZERO, expire: None };
+    let options =
+        MaintainOptions { dry_run: true, keep: Duration::ZERO, expire: None, expire_attempts: None };
     let days = |history: &History| {
         let summaries = history.maintain(&options, &|_, _, _| {}).expect("planned");
         summaries.iter().find(|summary| summary.table == "test_days").map(|summary| summary.days_rolled_up)

@@ -128,7 +128,12 @@ fn maintenance_merges_verdicts_and_keeps_them() {
     }
     let all = || history.sql("SELECT * FROM verdicts ORDER BY test, run", 100).expect("readable");
     let before = all();
-    let options = MaintainOptions { dry_run: false, keep: std::time::Duration::ZERO, expire: None };
+    let options = MaintainOptions {
+        dry_run: false,
+        keep: std::time::Duration::ZERO,
+        expire: None,
+        expire_attempts: None,
+    };
     let done = history.maintain(&options, &|_, _, _| {}).expect("maintained");
     let summary = done.iter().find(|summary| summary.table == "verdicts").expect("there");
     assert_eq!((summary.files_before, summary.files_after, summary.doubles_dropped), (4, 1, 0));
@@ -141,7 +146,12 @@ fn maintenance_merges_verdicts_and_keeps_them() {
 fn maintenance_of_a_store_without_verdicts_makes_no_table() {
     let (folder, history) = scratch();
     history.append(&[BatchBuilder::new("r1", "c1", 0).attempt("test_a", Passed).build()]).expect("written");
-    let options = MaintainOptions { dry_run: false, keep: std::time::Duration::ZERO, expire: None };
+    let options = MaintainOptions {
+        dry_run: false,
+        keep: std::time::Duration::ZERO,
+        expire: None,
+        expire_attempts: None,
+    };
     let done = history.maintain(&options, &|_, _, _| {}).expect("maintained");
     assert_eq!(
         done.iter().map(|summary| summary.table).collect::<Vec<_>>(),

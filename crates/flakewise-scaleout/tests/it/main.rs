@@ -79,7 +79,12 @@ fn a_cluster_answers_as_one_process_does() {
     let maintained = run(&["maintain"]);
     assert!(maintained.contains("30 days rolled up"), "{maintained}");
     assert_eq!(run(&["report", "--format", "json"]), from_attempts);
-    let options = MaintainOptions { dry_run: false, keep: std::time::Duration::from_hours(1), expire: None };
+    let options = MaintainOptions {
+        dry_run: false,
+        keep: std::time::Duration::from_hours(1),
+        expire: None,
+        expire_attempts: None,
+    };
     history.maintain(&options, &|_, _, _| {}).expect("it can be maintained");
     let rolled =
         "SELECT record, day, test, variant, run, phase, outcome, attempts, runs, spent_us, failure_message

@@ -15,7 +15,7 @@ use super::shared::StoreArguments;
         table test_days, which report reads instead of all attempts, and removes unreferenced\n\
         files once they are old enough that no reader needs them. It is safe to run at any time,\n\
         concurrently with ingests and with itself.",
-    after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain\n  flakewise maintain --follow\n  flakewise maintain --expire 400"
+    after_help = "Examples:\n  flakewise maintain --dry-run\n  flakewise maintain\n  flakewise maintain --follow\n  flakewise maintain --expire 400 --expire-attempts 60"
 )]
 pub(crate) struct MaintainArguments {
     #[command(flatten)]
@@ -36,6 +36,10 @@ pub(crate) struct MaintainArguments {
     /// Remove results of days that are older than this, in steps of 32 days [default: keep all]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) expire: Option<u32>,
+
+    /// Remove attempts of days that are older than this, but keep what `report` and `show` say of these days
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) expire_attempts: Option<u32>,
 
     /// Keep unreferenced files for this long, for concurrent readers and writers
     #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]

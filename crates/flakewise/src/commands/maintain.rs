@@ -15,6 +15,11 @@ use crate::printer::Printer;
 const TIDY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(crate) fn maintain(arguments: &MaintainArguments, printer: &Printer) -> Result<ExitCode, ExpectedError> {
+    if let (Some(all), Some(attempts)) = (arguments.expire, arguments.expire_attempts)
+        && attempts >= all
+    {
+        return Err(ExpectedError::ExpiryUnused { all, attempts });
+    }
     let history = super::history(&arguments.store)?;
     if arguments.follow {
         return follow(&history, arguments, printer);
@@ -102,10 +107,12 @@ fn land(history: &History, printer: &Printer) -> Result<(), ExpectedError> {
 /// Merges, rolls up and removes.
 fn tidy(history: &History, arguments: &MaintainArguments, printer: &Printer) -> Result<(), ExpectedError> {
     let today = chrono::Utc::now().date_naive();
+    let expiry = |days: Option<u32>| days.map(|days| Expiry { days, today });
     let options = MaintainOptions {
         dry_run: arguments.dry_run,
         keep: Duration::from_secs(arguments.keep.saturating_mul(3600)),
-        expire: arguments.expire.map(|days| Expiry { days, today }),
+        expire: expiry(arguments.expire),
+        expire_attempts: expiry(arguments.expire_attempts),
     };
     let bar = printer.progress(0, "merging");
     let summaries = history.maintain(&options, &|what, done, all| {

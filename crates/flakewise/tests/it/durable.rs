@@ -76,6 +76,38 @@ fn a_checkpoint_is_synced() {
     }
 }
 
+/// What remains of attempts that expire is on disk before they go.
+#[test]
+fn roll_ups_are_sealed_before_their_attempts_expire() {
+    let context = context();
+    let store = context.path().join("store");
+    for (run, day) in [("old", "2026-01-02"), ("new", "2026-10-02")] {
+        let report = pytest_report(1, &[("test_a", '.')]).replace("2026-11-01", day);
+        context.write("junit.xml", report);
+        traced(&context, &["ingest", "junit.xml", "--run", run], &store);
+    }
+    let events = traced(&context, &["maintain", "--expire-attempts", "30"], &store);
+    let entry = |table: &str, text: &str| {
+        let log = store.join("acme~shop").join(table).join("_delta_log");
+        let is_entry = |event: &Event| match event {
+            Event::Named(path) => {
+                let is_in_log = Path::new(path).starts_with(&log);
+                is_in_log && std::fs::read_to_string(path).is_ok_and(|entry| entry.contains(text))
+            }
+            Event::Synced(_) => false,
+        };
+        events.iter().rposition(is_entry).expect("there is a commit")
+    };
+    let (sealed, removed) =
+        (entry("test_days", "flakewise.sealed"), entry("attempts", "flakewise.expired-attempts"));
+    let Event::Named(seal) = &events[sealed] else { unreachable!("it was looked for") };
+    let synced = events[sealed..].iter().position(|event| *event == Event::Synced(seal.clone()));
+    assert!(synced.is_some_and(|synced| sealed + synced < removed), "{events:#?}");
+    let store = store.to_str().expect("UTF-8");
+    let shown = context.run(["show", "test_a", "--project", "acme/shop", "--store", store]);
+    assert!(shown.stdout.contains("since 2026-01-02, 2 attempts"), "{}", shown.stdout);
+}
+
 /// What a command did to files.
 fn traced(context: &TestContext, command: &[&str], store: &Path) -> Vec<Event> {
     let trace = context.path().join("trace");

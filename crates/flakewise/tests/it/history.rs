@@ -95,6 +95,22 @@ fn reports_of_one_day_are_merged() {
 }
 
 #[test]
+fn attempts_that_expire_with_everything_else_are_refused() {
+    let context = project();
+    let maintain = |days| {
+        context.run(["maintain", "--project", "acme/shop", "--expire", "60", "--expire-attempts", days])
+    };
+    insta::assert_snapshot!(shown(&maintain("60")), @r"
+    exit code: 2
+    ----- stdout -----
+    ----- stderr -----
+    error: `--expire-attempts 60` has no effect: `--expire 60` removes these attempts and their roll-ups
+    hint: pass fewer days to `--expire-attempts` than to `--expire`
+    ");
+    assert_eq!(maintain("59").code, Some(0));
+}
+
+#[test]
 fn an_empty_history_is_explained() {
     insta::assert_snapshot!(shown(&context().run(["report", "--project", "acme/shop"])), @r"
     exit code: 22
