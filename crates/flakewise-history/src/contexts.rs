@@ -104,6 +104,11 @@ impl Contexts {
         self.outages.contains(run)
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+
     pub(crate) fn get(&self, place: u32) -> &Context {
         &self.all[place as usize]
     }

@@ -4,31 +4,32 @@
 //! other days. Roll-ups are made by the statements below, so both say the same.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use deltalake::arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch, StringArray};
+use deltalake::arrow::array::{Array as _, ArrayRef, AsArray as _, RecordBatch};
 use deltalake::arrow::datatypes::DataType;
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{Cost, FailureGroup, Fingerprint, FlakeRate, Outcome, Phase, Timestamp};
 use futures::TryStreamExt as _;
 use hashbrown::HashMap;
+use rayon::prelude::*;
 
 use crate::aliases::Aliases;
 use crate::contexts::{Context, Contexts, RunColumns, TextColumn};
 use crate::flaky::RevisionTally;
-use crate::report::{Columns, add_group, collect, list, sort_failures, stream_of};
+use crate::report::{Columns, add_group, collect, list, literal, sort_failures, stream_of};
 use crate::rollup::{DailySession, OF_ATTEMPTS, decode_passes};
-use crate::session::{FAILURES, register_rows};
+use crate::session::FAILURES;
 use crate::{History, HistoryError};
 
 /// Longer lists are left to the engine's joins.
 pub(crate) const LISTED: usize = 4096;
-/// The joins use this table.
-const WANTED: &str = "wanted_tests";
+/// How many first attempts that passed are in memory at a time: this many tests times all runs, at most.
+const PASSES_AT_ONCE: usize = 8_000_000;
 
 /// First attempts that passed, of these rows.
 pub(crate) fn passing(from: &str) -> String {
@@ -80,6 +81,9 @@ pub(crate) struct Gathered {
     pub(crate) contexts: Contexts,
     pub(crate) aliases: Aliases,
     pub(crate) tests: HashMap<String, Record>,
+    /// A condition on days.
+    window: String,
+    numbers: Numbers,
 }
 
 /// What one test did, outages left out.
@@ -119,86 +123,113 @@ struct Other {
 }
 
 impl History {
-    /// What the tests that failed did.
+    /// What the tests that failed did, but for first attempts that passed.
     pub(crate) async fn gather(
         &self,
         daily: &DailySession,
         since: Option<NaiveDate>,
     ) -> Result<Gathered, HistoryError> {
         let session = &daily.session;
-        let contexts = Contexts::load(session).await?;
+        let mut contexts = Contexts::load(session).await?;
+        let aliases = self.aliases(session, None).await?;
         let window = since.map_or_else(String::new, |day| format!("AND day >= DATE '{day}'"));
         // Most failures may be those of outages.
         let outages = contexts.outages();
         let outages = if outages.len() <= LISTED { list("run", "NOT IN", &outages) } else { String::new() };
-
-        let mut batches = Vec::new();
+        let mut queries = Vec::new();
+        let mut numbered = Numbers::new();
         if daily.has_rolled {
-            let query = format!(
-                "SELECT {} FROM rolled_others WHERE record = 'attempts' {window} {outages}",
-                OF_ATTEMPTS.map(|name| format!("\"{name}\"")).join(", ")
-            );
-            batches.extend(collect(session, &query).await?);
+            let columns = OF_ATTEMPTS.map(|name| format!("\"{name}\"")).join(", ");
+            queries.push(format!(
+                "SELECT {columns} FROM rolled_others WHERE record = 'attempts' {window} {outages}"
+            ));
+            numbered = numbers(&mut contexts, session, &window).await?;
         }
         if daily.has_tail {
-            batches.extend(collect(session, &others("tail", &format!("{window} {outages}"))).await?);
+            queries.push(others("tail", &format!("{window} {outages}")));
         }
-        let failing = failing(&batches, &contexts)?;
-        let aliases = self.aliases(session, None).await?;
-        let names = aliases.all_names(failing.iter().map(String::as_str));
-        let mut gathered = Gathered { contexts, aliases, tests: HashMap::new() };
-        for name in &names {
-            gathered.tests.entry(gathered.aliases.current(name).into_owned()).or_default();
-        }
-        gathered.add_others(&batches)?;
-        drop(batches);
-
-        // Rows of this process cannot be joined elsewhere. Those of other tests are left out when
-        // they come.
-        let is_joined = self.engine.is_none() || names.len() <= LISTED;
-        let among = if is_joined { among(session, &names)? } else { String::new() };
-        if daily.has_rolled {
-            let numbers = numbers(&mut gathered.contexts, session, &window).await?;
-            let query = format!(
-                "SELECT test, day, passes FROM rolled_days WHERE outcome = 'passed' {window} {among}"
-            );
+        let mut gathered = Gathered { contexts, aliases, tests: HashMap::new(), window, numbers: numbered };
+        for query in queries {
             let mut stream = stream_of(session, &query).await?;
             while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
-                gathered.add_rolled_passes(&batch, &numbers)?;
+                gathered.add_others(&batch)?;
             }
         }
-        if daily.has_tail {
-            let query = passes("tail", &format!("{window} {among}"));
-            let mut stream = stream_of(session, &query).await?;
-            while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
-                gathered.add_passes(&batch)?;
-            }
-        }
-        for record in gathered.tests.values_mut() {
-            record.passes.sort_by_key(|passes| passes.revision);
-        }
+        gathered.tests.retain(|_, record| record.others.iter().any(|other| other.outcome == Outcome::Failed));
         Ok(gathered)
     }
 }
 
-/// The tests that failed outside an outage.
-fn failing(batches: &[RecordBatch], contexts: &Contexts) -> Result<BTreeSet<String>, HistoryError> {
-    let mut failing: hashbrown::HashSet<String> = hashbrown::HashSet::new();
-    for batch in batches {
-        let columns = Columns(batch);
-        let (tests, runs) = (TextColumn::new(&columns, "test")?, TextColumn::new(&columns, "run")?);
-        let outcomes = TextColumn::new(&columns, "outcome")?;
-        for row in 0..batch.num_rows() {
-            if outcomes.at(row) == Some(Outcome::Failed.name())
-                && let Some(test) = tests.at(row)
-                && !failing.contains(test)
-                && !contexts.is_outage(runs.at(row).unwrap_or_default())
-            {
-                failing.insert(test.to_owned());
+impl Gathered {
+    /// Says something of each test, and returns it by test, in order. First attempts that passed are read for
+    /// some tests at a time, since there are very many of them.
+    pub(crate) async fn of_each<T: Send>(
+        &mut self,
+        daily: &DailySession,
+        say: impl Fn(&str, &Record, &Contexts) -> T + Sync,
+    ) -> Result<Vec<(String, T)>, HistoryError> {
+        let at_once = (PASSES_AT_ONCE / self.contexts.count().max(1)).clamp(1, LISTED);
+        self.of_some(daily, at_once, say).await
+    }
+
+    /// The same, with the number of tests whose first attempts are read at a time.
+    async fn of_some<T: Send>(
+        &mut self,
+        daily: &DailySession,
+        at_once: usize,
+        say: impl Fn(&str, &Record, &Contexts) -> T + Sync,
+    ) -> Result<Vec<(String, T)>, HistoryError> {
+        let mut tests: Vec<String> = self.tests.keys().cloned().collect();
+        tests.sort_unstable();
+        let mut said = Vec::with_capacity(tests.len());
+        for tests in tests.chunks(at_once) {
+            self.read_passes(daily, tests).await?;
+            let contexts = &self.contexts;
+            let records: Vec<_> = tests.iter().map(|test| (test, &self.tests[test])).collect();
+            let say = |(test, record): (&String, &Record)| (test.clone(), say(test, record, contexts));
+            said.par_extend(records.into_par_iter().map(say));
+            for test in tests {
+                if let Some(record) = self.tests.get_mut(test) {
+                    (record.passes, record.passed_on) = Default::default();
+                }
             }
         }
+        Ok(said)
     }
-    Ok(failing.into_iter().collect())
+
+    /// Takes in the first attempts of these tests that passed.
+    async fn read_passes(&mut self, daily: &DailySession, tests: &[String]) -> Result<(), HistoryError> {
+        let session = &daily.session;
+        let names = self.aliases.all_names(tests.iter().map(String::as_str));
+        // Of long lists, the engine does not look for the pages that may have one of them.
+        let range = match (names.iter().min(), names.iter().max()) {
+            (Some(first), Some(last)) if tests.len() < self.tests.len() => {
+                format!("AND test BETWEEN {} AND {}", literal(first), literal(last))
+            }
+            _ => String::new(),
+        };
+        let conditions = format!("{} {range} {}", self.window, list("test", "IN", &names));
+        if daily.has_rolled {
+            let query =
+                format!("SELECT test, day, passes FROM rolled_days WHERE outcome = 'passed' {conditions}");
+            let mut stream = stream_of(session, &query).await?;
+            while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+                self.add_rolled_passes(&batch)?;
+            }
+        }
+        if daily.has_tail {
+            let mut stream = stream_of(session, &passes("tail", &conditions)).await?;
+            while let Some(batch) = stream.try_next().await.map_err(HistoryError::query)? {
+                self.add_passes(&batch)?;
+            }
+        }
+        for test in tests {
+            if let Some(record) = self.tests.get_mut(test) {
+                record.passes.sort_by_key(|passes| passes.revision);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The rows of each test, as far as they follow each other: they mostly do, as files are sorted.
@@ -210,17 +241,6 @@ fn by_test(tests: &TextColumn, rows: usize) -> impl Iterator<Item = (&str, Range
         next = (first + 1..rows).find(|row| tests.at(*row) != Some(test)).unwrap_or(rows);
         Some((test, first..next))
     })
-}
-
-/// A condition on tests.
-fn among(session: &SessionContext, names: &[String]) -> Result<String, HistoryError> {
-    if names.len() <= LISTED {
-        return Ok(list("test", "IN", names));
-    }
-    let tests: ArrayRef = Arc::new(StringArray::from_iter_values(names));
-    let rows = RecordBatch::try_from_iter([("test", tests)]).map_err(HistoryError::query)?;
-    register_rows(session, WANTED, vec![rows])?;
-    Ok(format!("AND test IN (SELECT test FROM {WANTED})"))
 }
 
 /// The contexts of each day, by their numbers in its roll-up.
@@ -294,47 +314,44 @@ impl Packed {
 }
 
 impl Gathered {
-    fn add_others(&mut self, batches: &[RecordBatch]) -> Result<(), HistoryError> {
-        for batch in batches {
-            let columns = Columns(batch);
-            let tests = TextColumn::new(&columns, "test")?;
-            let runs = RunColumns::new(&columns)?;
-            let days = columns.days("day")?;
-            let phases = TextColumn::new(&columns, "phase")?;
-            let outcomes = TextColumn::new(&columns, "outcome")?;
-            let fingerprints = TextColumn::new(&columns, "fingerprint")?;
-            let kinds = TextColumn::new(&columns, "failure_kind")?;
-            let messages = TextColumn::new(&columns, "failure_message")?;
-            let attempts = columns.counts("attempts")?;
-            let spent = columns.counts("spent_us")?;
-            let first = columns.times("first_at")?;
-            let last = columns.times("last_at")?;
-            for row in 0..batch.num_rows() {
-                let (Some(test), Some(Ok(outcome))) = (tests.at(row), outcomes.at(row).map(str::parse))
-                else {
-                    continue;
-                };
-                let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
-                let context = self.contexts.find(&runs.at(row));
-                if self.contexts.get(context).is_outage {
-                    continue;
-                }
-                let mut label = |column: &TextColumn| Some(self.contexts.label(column.at(row)?));
-                record.others.push(Other {
-                    context,
-                    day: days[row].unwrap_or_default(),
-                    is_first: phases.at(row) == Some(Phase::First.name()),
-                    as_base: phases.at(row) == Some(Phase::Base.name()),
-                    outcome,
-                    fingerprint: label(&fingerprints),
-                    kind: label(&kinds),
-                    message: label(&messages),
-                    attempts: attempts[row],
-                    spent: Duration::from_micros(spent[row]),
-                    first: first[row],
-                    last: last[row],
-                });
+    fn add_others(&mut self, batch: &RecordBatch) -> Result<(), HistoryError> {
+        let columns = Columns(batch);
+        let tests = TextColumn::new(&columns, "test")?;
+        let runs = RunColumns::new(&columns)?;
+        let days = columns.days("day")?;
+        let phases = TextColumn::new(&columns, "phase")?;
+        let outcomes = TextColumn::new(&columns, "outcome")?;
+        let fingerprints = TextColumn::new(&columns, "fingerprint")?;
+        let kinds = TextColumn::new(&columns, "failure_kind")?;
+        let messages = TextColumn::new(&columns, "failure_message")?;
+        let attempts = columns.counts("attempts")?;
+        let spent = columns.counts("spent_us")?;
+        let first = columns.times("first_at")?;
+        let last = columns.times("last_at")?;
+        for row in 0..batch.num_rows() {
+            let (Some(test), Some(Ok(outcome))) = (tests.at(row), outcomes.at(row).map(str::parse)) else {
+                continue;
+            };
+            let context = self.contexts.find(&runs.at(row));
+            if self.contexts.get(context).is_outage {
+                continue;
             }
+            let record = self.tests.entry_ref(self.aliases.current(test).as_ref()).or_default();
+            let mut label = |column: &TextColumn| Some(self.contexts.label(column.at(row)?));
+            record.others.push(Other {
+                context,
+                day: days[row].unwrap_or_default(),
+                is_first: phases.at(row) == Some(Phase::First.name()),
+                as_base: phases.at(row) == Some(Phase::Base.name()),
+                outcome,
+                fingerprint: label(&fingerprints),
+                kind: label(&kinds),
+                message: label(&messages),
+                attempts: attempts[row],
+                spent: Duration::from_micros(spent[row]),
+                first: first[row],
+                last: last[row],
+            });
         }
         Ok(())
     }
@@ -359,7 +376,7 @@ impl Gathered {
         Ok(())
     }
 
-    fn add_rolled_passes(&mut self, batch: &RecordBatch, numbers: &Numbers) -> Result<(), HistoryError> {
+    fn add_rolled_passes(&mut self, batch: &RecordBatch) -> Result<(), HistoryError> {
         let columns = Columns(batch);
         let tests = TextColumn::new(&columns, "test")?;
         let days = columns.days("day")?;
@@ -368,7 +385,7 @@ impl Gathered {
         for (row, day) in days.into_iter().enumerate() {
             let (Some(test), Some(day)) = (tests.at(row), day) else { continue };
             let Some(record) = self.tests.get_mut(self.aliases.current(test).as_ref()) else { continue };
-            let runs = numbers.get(&day).map_or(&[][..], Vec::as_slice);
+            let runs = self.numbers.get(&day).map_or(&[][..], Vec::as_slice);
             let mut sum = 0;
             for pass in packed.at(row, runs)? {
                 let (Numbered { context, revision }, count) = pass?;
@@ -506,6 +523,11 @@ impl Record {
         })
     }
 
+    /// Whether it failed, and not just at a base.
+    pub(crate) fn has_failures(&self) -> bool {
+        self.failures_of_its_own().next().is_some()
+    }
+
     fn failures_of_its_own(&self) -> impl Iterator<Item = &Other> {
         self.others.iter().filter(|other| other.outcome == Outcome::Failed && !other.as_base)
     }
@@ -524,5 +546,56 @@ pub(crate) fn tally(context: &Context, as_base: bool) -> RevisionTally<'_> {
         first: context.started,
         last: context.started,
         as_base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flakewise_model::Outcome::{Failed, Passed};
+    use flakewise_testkit::BatchBuilder;
+
+    use super::*;
+    use crate::{MaintainOptions, StoreUrl};
+
+    #[test]
+    fn tests_have_the_same_past_however_many_are_read_at_once() {
+        let folder = tempfile::tempdir().expect("made");
+        let store = StoreUrl::parse(folder.path().to_str().expect("UTF-8")).expect("a path");
+        let history = History::new(store, "acme/shop");
+        for day in 0..6_i64 {
+            let batch = (0..5_i64).fold(
+                BatchBuilder::new(&format!("run-{day}"), &format!("c{day}"), 24 * day),
+                |batch, test| {
+                    batch.attempt(&format!("test_{test}"), if day == test { Failed } else { Passed })
+                },
+            );
+            history.append(&[batch.attempt("test_good", Passed).build()]).expect("written");
+            // The last days are in no roll-up.
+            if day == 3 {
+                let options = MaintainOptions {
+                    dry_run: false,
+                    keep: Duration::from_hours(1),
+                    expire: None,
+                    expire_attempts: None,
+                };
+                history.maintain(&options, &|_, _, _| {}).expect("maintained");
+            }
+        }
+        let said = |at_once| {
+            history.block_on("test", async {
+                let daily = history.daily_session().await?;
+                let mut gathered = history.gather(&daily, None).await?;
+                let say = |name: &str, record: &Record, contexts: &Contexts| {
+                    format!("{name} {:?} {:?}", record.tallies(contexts), record.days())
+                };
+                gathered.of_some(&daily, at_once, say).await
+            })
+        };
+        let all = said(100).expect("readable");
+        assert_eq!(all.len(), 5, "tests that failed");
+        assert!(all.iter().all(|(_, said)| said.matches("passed: 1").count() >= 5), "{all:?}");
+        for at_once in [1, 2, 5] {
+            assert_eq!(said(at_once).expect("readable"), all, "{at_once}");
+        }
     }
 }

@@ -1,26 +1,27 @@
 //! A project's history as a whole, for a page to look at.
 //!
-//! A fixed number of queries, however many tests there are: those of a report, two
+//! The queries of a report, and a fixed number of others, however many tests there are: two
 //! for the days of the project, one for the latest attempts of the costliest tests,
 //! one for the kinds that runs named, and one for culprits.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{Days, NaiveDate};
 use deltalake::datafusion::prelude::SessionContext;
 use flakewise_model::{
-    Conclusion, CulpritNote, DayTotals, Outcome, OutcomeStep, ProjectOverview, RunId, TestDetails, TestId,
-    TestOverview,
+    Conclusion, Cost, CulpritNote, DayTotals, Outcome, OutcomeStep, ProjectOverview, RunId, TestDetails,
+    TestId, TestOverview,
 };
-use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::aliases::Aliases;
+use crate::contexts::Contexts;
 use crate::flaky::judge;
 use crate::gather::{Gathered, Record};
 use crate::rate_changes::rate_changes;
 use crate::report::{Columns, collect, list, rate, reruns};
+use crate::rollup::DailySession;
 use crate::session::Reading;
 use crate::table::TableKind;
 use crate::{History, HistoryError, ReportOptions};
@@ -54,18 +55,14 @@ impl History {
             };
             let Some((first, last)) = totals.window else { return Ok(overview) };
             let since = options.days.map(|_| first);
-            let gathered = self.gather(&daily, since).await?;
-            let mut tests = judged(&gathered);
+            let mut gathered = self.gather(&daily, since).await?;
+            let shown_since = first.max(last.checked_sub_days(Days::new(TEST_DAYS - 1)).unwrap_or(first));
+            let mut tests = listed(&mut gathered, &daily, shown_since).await?;
             overview.tests_left_off =
                 u64::try_from(tests.len().saturating_sub(MOST_TESTS)).unwrap_or(u64::MAX);
             tests.truncate(MOST_TESTS);
 
-            let shown_since = first.max(last.checked_sub_days(Days::new(TEST_DAYS - 1)).unwrap_or(first));
             let index = index(&tests);
-            for (name, test) in &mut tests {
-                let days = gathered.tests.get(name).map(Record::days).unwrap_or_default();
-                test.days = days.into_iter().filter(|(day, _)| *day >= shown_since).collect();
-            }
             add_steps(session, &mut tests, &index, &gathered, since).await?;
             add_kinds(session, &mut tests, &index, &gathered.aliases).await?;
             add_culprits(session, &mut tests, &index, &gathered.aliases).await?;
@@ -79,19 +76,34 @@ impl History {
 /// A test, and the id its rows are found by.
 type Listed = (String, TestOverview);
 
-fn judged(gathered: &Gathered) -> Vec<Listed> {
-    let contexts = &gathered.contexts;
-    let judged = |(name, record): (&String, &Record)| {
+/// The tests that failed, those that cost most first, with their days since this one.
+async fn listed(
+    gathered: &mut Gathered,
+    daily: &DailySession,
+    since: NaiveDate,
+) -> Result<Vec<Listed>, HistoryError> {
+    // Ids in a table are somebody else's bytes, see `History::report`.
+    let ranked = gathered.tests.iter().filter(|(_, record)| record.has_failures());
+    let ranked = ranked.map(|(name, record)| Some((record.cost(&gathered.contexts), name.parse().ok()?)));
+    let mut ranked: Vec<(Cost, TestId)> = ranked.flatten().collect();
+    ranked.sort_by(|left, right| right.0.cmp(&left.0).then_with(|| left.1.cmp(&right.1)));
+    let detailed: HashSet<TestId> = ranked.into_iter().take(DETAILED).map(|(_, test)| test).collect();
+
+    let say = |name: &str, record: &Record, contexts: &Contexts| {
         let tallies = record.tallies(contexts);
         let verdict = judge(&tallies, 0);
         // Tests that failed only in outages did not fail.
         if verdict.conclusion == Conclusion::NotSeenFailing {
             return None;
         }
-        // Ids in a table are somebody else's bytes, see `History::report`.
         let test = name.parse::<TestId>().ok()?;
         let failures = record.failures();
-        let overview = TestOverview {
+        let details = detailed.contains(&test).then(|| TestDetails {
+            failures: failures.clone(),
+            changes: rate_changes(&tallies),
+            ..TestDetails::default()
+        });
+        Some(TestOverview {
             test,
             verdict,
             kind: None,
@@ -102,21 +114,15 @@ fn judged(gathered: &Gathered) -> Vec<Listed> {
             last_failed: failures.iter().map(|group| group.last_seen).max(),
             owner: None,
             quarantine: None,
-            days: Vec::new(),
-            details: None,
-        };
-        Some((name.clone(), overview))
+            days: record.days().into_iter().filter(|(day, _)| *day >= since).collect(),
+            details,
+        })
     };
-    let mut tests: Vec<Listed> =
-        gathered.tests.iter().collect::<Vec<_>>().into_par_iter().filter_map(judged).collect();
+    let said = gathered.of_each(daily, say).await?;
+    let mut tests: Vec<Listed> = said.into_iter().filter_map(|(name, test)| Some((name, test?))).collect();
     tests
         .sort_by(|(_, left), (_, right)| right.cost.cmp(&left.cost).then_with(|| left.test.cmp(&right.test)));
-    tests.par_iter_mut().take(DETAILED).for_each(|(name, test)| {
-        let record = &gathered.tests[name];
-        let changes = rate_changes(&record.tallies(contexts));
-        test.details = Some(TestDetails { failures: record.failures(), changes, ..TestDetails::default() });
-    });
-    tests
+    Ok(tests)
 }
 
 /// The latest attempts of tests with details, those in outages included.

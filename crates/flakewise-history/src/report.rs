@@ -14,7 +14,6 @@ use flakewise_model::{
     Conclusion, FailureGroup, FindingId, FindingKind, FlakeRate, FlakyTest, HistoryReport, SharedFailure,
     TestId, Timestamp,
 };
-use rayon::prelude::*;
 
 use crate::contexts::Contexts;
 use crate::flaky::{RevisionTally, judge};
@@ -39,14 +38,9 @@ impl History {
                 return Ok(report);
             }
             let since = options.days.and(report.window).map(|(first, _)| first);
-            let gathered = self.gather(&daily, since).await?;
-            let tests: Vec<_> = gathered.tests.iter().collect();
-            let judged: Vec<_> = tests
-                .into_par_iter()
-                .map(|(name, record)| judged(name, record, &gathered.contexts))
-                .collect();
             let mut failures = HashMap::new();
-            for Judged { name, conclusion, groups, finding } in judged {
+            for (name, said) in self.gather(&daily, since).await?.of_each(&daily, judged).await? {
+                let Judged { conclusion, groups, finding } = said;
                 failures.insert(name, groups);
                 match finding {
                     Some(finding) => report.findings.push(finding),
@@ -118,15 +112,14 @@ pub(crate) async fn stream_of(
 }
 
 /// What is concluded of one test.
-struct Judged<'a> {
-    name: &'a str,
+struct Judged {
     conclusion: Conclusion,
     groups: Vec<FailureGroup>,
     /// If it is flaky; its failures are `groups`.
     finding: Option<FlakyTest>,
 }
 
-fn judged<'a>(name: &'a str, record: &Record, contexts: &Contexts) -> Judged<'a> {
+fn judged(name: &str, record: &Record, contexts: &Contexts) -> Judged {
     let tallies = record.tallies(contexts);
     let verdict = judge(&tallies, 0);
     let conclusion = verdict.conclusion;
@@ -152,7 +145,7 @@ fn judged<'a>(name: &'a str, record: &Record, contexts: &Contexts) -> Judged<'a>
             failures: Vec::new(),
         },
     );
-    Judged { name, conclusion, groups, finding }
+    Judged { conclusion, groups, finding }
 }
 
 /// The runs that prove nothing.
@@ -185,7 +178,7 @@ pub(crate) async fn texts(
 }
 
 /// The failures that look the same in several tests, those of most tests first.
-fn shared(failures: &HashMap<&str, Vec<FailureGroup>>) -> Vec<SharedFailure> {
+fn shared(failures: &HashMap<String, Vec<FailureGroup>>) -> Vec<SharedFailure> {
     let mut by_fingerprint: BTreeMap<&str, SharedFailure> = BTreeMap::new();
     for (test, groups) in failures {
         // Ids in a table are somebody else's bytes, see `History::report`.
