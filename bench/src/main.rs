@@ -46,7 +46,11 @@ enum Command {
         folder: Option<PathBuf>,
     },
     /// A history that grows to a hundred million attempts: what another million costs, and the commands
-    Growth,
+    Growth {
+        /// Go on to a billion, which takes hours and 12 GB in the folder for temporary files
+        #[arg(long)]
+        billion: bool,
+    },
     /// From XML to a committed table against parsing the XML alone
     Ingest,
     /// Many processes at once, and processes killed at random moments
@@ -98,7 +102,7 @@ fn main() -> Outcome<()> {
     let options = Options { flakewise, short: arguments.short, seed: arguments.seed };
     match arguments.command {
         Command::Rows { folder } => rows::run(&options, folder),
-        Command::Growth => growth::run(&options),
+        Command::Growth { billion } => growth::run(&options, billion),
         Command::Ingest => ingest::run(&options),
         Command::Storm => storm::run(&options),
         Command::Size => size::run(&options),
