@@ -219,6 +219,8 @@ impl Place<'_> {
         let state = tempfile(self.context, "state");
         let mut command = self.context.command();
         command.args(["run", "--format", "json", "--project", "green"]).args(&self.scenario.options);
+        // What reproduces a failure is of no interest here, and checking it takes a Python for each.
+        command.args(["--reproduce-budget", "0"]);
         match store {
             Some(store) => command.arg("--store").arg(store).arg("--spool").arg(work.with_extension("spool")),
             None => command.arg("--no-store"),
