@@ -60,6 +60,11 @@ pub(crate) enum ExpectedError {
     #[cfg(feature = "history")]
     #[error("`{test}` is both the former and the present id")]
     SameId { test: String },
+    #[cfg(feature = "history")]
+    #[error(
+        "`--expire-attempts {attempts}` has no effect: `--expire {all}` removes these attempts and their roll-ups"
+    )]
+    ExpiryUnused { all: u32, attempts: u32 },
     #[cfg(not(feature = "history"))]
     #[error("this build has no history engine")]
     NoEngine,
@@ -91,10 +96,6 @@ pub(crate) enum ExpectedError {
         #[source]
         source: flakewise_predict::EmbeddingsError,
     },
-    #[error(
-        "`--expire-attempts {attempts}` has no effect: `--expire {all}` removes these attempts and their roll-ups"
-    )]
-    ExpiryUnused { all: u32, attempts: u32 },
     #[error("too few labelled tests to train a model")]
     Train {
         #[source]
@@ -166,7 +167,7 @@ impl ExpectedError {
             #[cfg(feature = "history")]
             Self::NoSuchCommit { .. } => ExitCode::Runner,
             #[cfg(feature = "history")]
-            Self::NotATest { .. } | Self::SameId { .. } => ExitCode::Usage,
+            Self::NotATest { .. } | Self::SameId { .. } | Self::ExpiryUnused { .. } => ExitCode::Usage,
             #[cfg(not(feature = "history"))]
             Self::NoEngine => ExitCode::Store,
             Self::Runner(flakewise_runner::RunnerError::Interrupted { signal }) => {
@@ -184,7 +185,6 @@ impl ExpectedError {
             | Self::Embeddings { .. } => ExitCode::Report,
             Self::Config(_) => ExitCode::Configuration,
             Self::LogDirective { .. }
-            | Self::ExpiryUnused { .. }
             | Self::QuarantineEntry { .. }
             | Self::NoOwner { .. }
             | Self::NoFingerprint { .. } => ExitCode::Usage,
@@ -249,9 +249,6 @@ impl ExpectedError {
                     .to_owned(),
             ),
             Self::EmbeddingsUnused => Some("pass `--model paths`, or remove `--embeddings`".to_owned()),
-            Self::ExpiryUnused { .. } => {
-                Some("pass fewer days to `--expire-attempts` than to `--expire`".to_owned())
-            }
             Self::GraphFormat { .. } => Some("use a file name that ends with `.svg` or `.dot`".to_owned()),
             Self::Change(error) => error.hint(),
             Self::Config(error) => error.hint(),
@@ -275,6 +272,10 @@ impl ExpectedError {
                 "training needs at least {fewest} flaky and {fewest} non-flaky tests that exist in the source; \
                  until then, `flakewise predict` uses the pretrained model"
             )),
+            #[cfg(feature = "history")]
+            Self::ExpiryUnused { .. } => {
+                Some("pass fewer days to `--expire-attempts` than to `--expire`".to_owned())
+            }
             #[cfg(feature = "history")]
             Self::NoSuchTest { .. } => {
                 Some("pass any unique part of the id; `flakewise report` lists flaky tests".to_owned())
