@@ -119,8 +119,8 @@ impl Sources {
 }
 
 impl History {
-    /// Removes the days that are too old from the tables, and returns how many for each. Roll-ups
-    /// of days that are gone are removed by `roll_up`.
+    /// Removes the days that are too old from the tables, and returns how many for each. Those of
+    /// roll-ups are only counted: without attempts they do not hold, and `roll_up` removes them.
     pub(crate) async fn expire(
         &self,
         options: &MaintainOptions,
@@ -150,6 +150,13 @@ impl History {
                 }
             }
             expired.insert(kind.name(), count_days(&files));
+            if kind == TableKind::Attempts
+                && let Some(test_days) = self.open(TableKind::TestDays).await?
+            {
+                let old = roll_ups(&test_days)?.into_iter().map(|one| one.days);
+                let old: BTreeSet<i32> = old.filter(|days| *days.end() < first_kept).flatten().collect();
+                expired.insert(TableKind::TestDays.name(), old.len());
+            }
         }
         Ok(expired)
     }

@@ -118,7 +118,10 @@ impl History {
                     project: self.project.clone(),
                 });
             }
-            summaries.extend(self.roll_up(options, progress).await?);
+            if let Some(mut summary) = self.roll_up(options, progress).await? {
+                summary.days_expired = expired.get(summary.table).copied().unwrap_or(0);
+                summaries.push(summary);
+            }
             let expired = self.expire_attempts(options).await?;
             for summary in summaries.iter_mut().filter(|one| one.table == TableKind::Attempts.name()) {
                 summary.days_expired += expired;

@@ -37,7 +37,7 @@ pub(crate) struct MaintainArguments {
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) expire: Option<u32>,
 
-    /// Remove attempts of days that are older than this, but keep what `report` and `show` say of these days
+    /// Remove attempts of days that are older than this, but keep what `report` and `show` say of these days [default: keep all]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) expire_attempts: Option<u32>,
 

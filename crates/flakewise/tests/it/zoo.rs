@@ -54,7 +54,7 @@ fn check(round: usize, arguments: &[&str], test_timeout: Duration, expectations:
     let zoo = zoo::materialise(&context.path().join("zoo"));
     let state = context.path().join("state");
     std::fs::create_dir(&state).expect("a folder can be made");
-    // Checking what reproduces so many failures takes its whole budget: the first round does.
+    // Checking what reproduces hundreds of failures uses its whole budget, so only the first round does it.
     let checked: &[&str] = if round == 0 { &[] } else { &["--reproduce-budget", "0"] };
     let output = context
         .command()
