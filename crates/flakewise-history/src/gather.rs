@@ -302,7 +302,11 @@ impl Packed {
         row: usize,
         runs: &'a [Option<Numbered>],
     ) -> Result<impl Iterator<Item = Result<(Numbered, u64), HistoryError>> + 'a, HistoryError> {
-        let damaged = || HistoryError::query("the table `test_days` is damaged: delete its folder");
+        let damaged = || {
+            HistoryError::query(
+                "the table `test_days` is damaged: unless attempts have expired, delete its folder",
+            )
+        };
         if self.0.is_null(row) {
             return Err(damaged());
         }
