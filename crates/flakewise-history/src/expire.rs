@@ -179,9 +179,12 @@ impl History {
         let Some(attempts) = self.open(TableKind::Attempts).await? else { return Ok(None) };
         let expired = Sources::expired(&attempts)?;
         let files = live_files(&attempts)?;
-        let first_kept = newest_day(&files).map_or(i32::MIN, |day| expiry.first_kept(day));
+        let newest = newest_day(&files);
+        let first_of = |expiry: Expiry| newest.map_or(i32::MIN, |day| expiry.first_kept(day));
+        // What is older goes with its roll-ups.
+        let old_days = options.expire.map_or(i32::MIN, first_of)..first_of(expiry);
         // What came late to days that have expired is all there is of it.
-        let is_old = |days: &RangeInclusive<i32>| *days.end() < first_kept && !expired.overlap(days);
+        let is_old = |days: &RangeInclusive<i32>| old_days.contains(days.end()) && !expired.overlap(days);
         let mut rolled = match self.open(TableKind::TestDays).await? {
             Some(test_days) => current(&files, roll_ups(&test_days)?, &expired),
             None => Vec::new(),

@@ -169,20 +169,23 @@ fn what_is_older_than_everything_else_goes_with_its_roll_ups() {
 
 #[test]
 fn a_dry_run_says_how_many_days_would_expire() {
-    let (_folder, history) = scratch();
-    history.append(&(0..DAYS).map(run).collect::<Vec<_>>()).expect("written");
     let today = NaiveDate::from_ymd_opt(2090, 1, 1).expect("a date");
-    let options = MaintainOptions {
-        dry_run: true,
-        keep: Duration::ZERO,
-        expire: None,
-        expire_attempts: Some(Expiry { days: 40, today }),
-    };
-    let planned = history.maintain(&options, &|_, _, _| {}).expect("planned");
-    assert_eq!(count(&history, "SELECT count(DISTINCT day) FROM attempts"), DAYS);
-    let done = maintain(&history, None, Some(40));
-    assert_eq!(expired(&planned, "attempts"), expired(&done, "attempts"));
-    assert!(expired(&done, "attempts") > 0);
+    for kept in [None, Some(60)] {
+        let (_folder, history) = scratch();
+        history.append(&(0..DAYS).map(run).collect::<Vec<_>>()).expect("written");
+        let options = MaintainOptions {
+            dry_run: true,
+            keep: Duration::ZERO,
+            expire: kept.map(|days| Expiry { days, today }),
+            expire_attempts: Some(Expiry { days: 40, today }),
+        };
+        let planned = history.maintain(&options, &|_, _, _| {}).expect("planned");
+        assert_eq!(count(&history, "SELECT count(DISTINCT day) FROM attempts"), DAYS);
+        let done = maintain(&history, kept, Some(40));
+        assert_eq!(expired(&planned, "attempts"), expired(&done, "attempts"), "{kept:?}");
+        assert!(expired(&done, "attempts") > expired(&done, "runs"));
+        assert_eq!(expired(&done, "runs") > 0, kept.is_some());
+    }
 }
 
 #[test]
