@@ -197,9 +197,13 @@ impl ChangedFile {
 /// The top of the work tree around a folder.
 pub(crate) fn root(folder: &Path) -> Result<Option<PathBuf>, ChangeError> {
     let git = Git::at(folder);
-    let inside = git.output(&["rev-parse", "--is-inside-work-tree"])?;
-    if !inside.status.success() {
-        let complaint = String::from_utf8_lossy(&inside.stderr);
+    let asked = git.output(&["rev-parse", "--is-inside-work-tree", "--show-toplevel"])?;
+    // Elsewhere in a repository there is no top, which is the second question.
+    if asked.stdout.starts_with(b"false") {
+        return Ok(None);
+    }
+    let Some(top) = asked.stdout.strip_prefix(b"true\n").filter(|_| asked.status.success()) else {
+        let complaint = String::from_utf8_lossy(&asked.stderr);
         if complaint.contains("not a git repository") {
             return Ok(None);
         }
@@ -207,11 +211,8 @@ pub(crate) fn root(folder: &Path) -> Result<Option<PathBuf>, ChangeError> {
         // changed, but will not say.
         let message = complaint.lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned();
         return Err(ChangeError::Git { command: "rev-parse".to_owned(), message });
-    }
-    if inside.stdout.trim_ascii() != b"true" {
-        return Ok(None);
-    }
-    let root = path_line(&git.bytes(&["rev-parse", "--show-toplevel"])?);
+    };
+    let root = path_line(top);
     // Windows would answer in a form that no other program uses.
     let real = if cfg!(windows) { Ok(root.clone()) } else { root.canonicalize() };
     real.map(Some).map_err(|source| ChangeError::Io { path: root, source })

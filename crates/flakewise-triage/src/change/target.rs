@@ -120,24 +120,31 @@ pub fn main_branch(
 
 /// By the branch that changes usually go to; none if there is no such branch.
 fn by_usual(git: &Git, head: &str, default: Option<String>) -> Result<Option<Base>, ChangeError> {
+    const REMOTE: &str = "refs/remotes/origin/";
     let default = default.map(|branch| format!("origin/{branch}"));
-    for reference in default.iter().map(String::as_str).chain(USUAL) {
-        let full = match reference.strip_prefix("origin/") {
-            Some(branch) => format!("refs/remotes/origin/{branch}"),
-            None => format!("refs/heads/{reference}"),
-        };
-        let Some(commit) = git.commit(&full)? else {
-            continue;
-        };
-        let target = match reference {
-            "origin/HEAD" => git
-                .line(&["symbolic-ref", "--quiet", &full])?
-                .and_then(|name| name.strip_prefix("refs/remotes/origin/").map(str::to_owned)),
-            reference => Some(reference.strip_prefix("origin/").unwrap_or(reference).to_owned()),
-        };
-        return merge_base(git, head, &commit, reference, target).map(Some);
-    }
-    Ok(None)
+    let names: Vec<&str> = default.iter().map(String::as_str).chain(USUAL).collect();
+    let full = |name: &str| match name.strip_prefix("origin/") {
+        Some(branch) => format!("{REMOTE}{branch}"),
+        None => format!("refs/heads/{name}"),
+    };
+    // All of them at once: each process of git takes milliseconds of every run.
+    let format = "--format=%(refname) %(objectname) %(symref)".to_owned();
+    let question = ["for-each-ref".to_owned(), format].into_iter().chain(names.iter().copied().map(full));
+    let answer = git.output(&question.collect::<Vec<_>>())?;
+    let answer = String::from_utf8_lossy(&answer.stdout);
+    let known = |name: &str| {
+        let mut words = answer.lines().map(|line| line.split(' '));
+        words.find_map(|mut words| (words.next() == Some(&full(name))).then_some(words))
+    };
+    let Some((name, mut words)) = names.iter().find_map(|name| Some((*name, known(name)?))) else {
+        return Ok(None);
+    };
+    let (commit, points_to) = (words.next().unwrap_or_default(), words.next());
+    let target = match name {
+        "origin/HEAD" => points_to.and_then(|full| full.strip_prefix(REMOTE)),
+        name => Some(name.strip_prefix("origin/").unwrap_or(name)),
+    };
+    merge_base(git, head, commit, name, target.map(str::to_owned)).map(Some)
 }
 
 /// A branch as the remote has it: the local one may be old.

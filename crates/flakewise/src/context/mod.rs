@@ -113,6 +113,6 @@ pub(crate) fn project(given: Option<&str>) -> String {
     given
         .map(str::to_owned)
         .or_else(|| Ci::detect(&variable).and_then(|ci| ci.project))
-        .or_else(|| Git::discover().project)
+        .or_else(Git::project)
         .unwrap_or_else(|| "project".to_owned())
 }
