@@ -107,10 +107,11 @@ impl Sources {
         self.0.values().any(|covered| overlap(covered, days) && !is_within(days, covered))
     }
 
-    /// Those that are not among these roll-ups.
-    pub(crate) fn missing<'a>(&'a self, among: &'a [RollUp]) -> impl Iterator<Item = &'a str> {
+    /// The days of those that are not among these roll-ups.
+    pub(crate) fn missing(&self, among: &[RollUp]) -> BTreeSet<i32> {
         let is_there = |source: &str| among.iter().any(|one| one.source == source);
-        self.0.keys().map(String::as_str).filter(move |source| !is_there(source))
+        let missing = self.0.iter().filter(|(source, _)| !is_there(source));
+        missing.flat_map(|(_, days)| days.clone()).collect()
     }
 
     fn text(&self) -> String {

@@ -50,6 +50,7 @@ impl History {
                 runs: totals.runs,
                 outages: totals.outages,
                 incomplete_runs: totals.incomplete_runs,
+                lost_days: daily.lost_days,
                 attempts: totals.attempts,
                 ..ProjectOverview::default()
             };

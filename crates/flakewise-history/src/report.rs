@@ -34,6 +34,7 @@ impl History {
         self.block_on("report", async {
             let daily = self.daily_session().await?;
             let mut report = self.totals(&daily.session, options).await?;
+            report.lost_days = daily.lost_days;
             if report.runs == 0 {
                 return Ok(report);
             }
@@ -91,6 +92,7 @@ impl History {
             runs: columns.counts("runs")?[0],
             outages: columns.counts("outages")?[0],
             incomplete_runs: columns.counts("incomplete")?[0],
+            lost_days: 0,
             attempts: columns.counts("attempts")?[0],
             window: date("first")?.zip(date("last")?),
         })

@@ -74,6 +74,8 @@ pub(crate) struct DailySession {
     pub(crate) session: SessionContext,
     pub(crate) has_rolled: bool,
     pub(crate) has_tail: bool,
+    /// Days of which nothing is left: their attempts have expired, and their roll-ups are gone.
+    pub(crate) lost_days: u64,
     /// The table of attempts, and its files whose days are rolled up.
     pub(crate) attempts: DeltaTable,
     pub(crate) rolled_files: Vec<LiveFile>,
@@ -99,14 +101,22 @@ impl History {
             Some(table) => Some((current(&files, roll_ups(&table)?, &expired), table)),
             None => None,
         };
-        for source in expired.missing(rolled.as_ref().map_or(&[][..], |(rolled, _)| rolled)) {
-            tracing::warn!(source, "the roll-up of days whose attempts have expired is gone");
+        let lost_days = expired.missing(rolled.as_ref().map_or(&[][..], |(rolled, _)| rolled)).len() as u64;
+        if lost_days > 0 {
+            tracing::warn!(lost_days, "roll-ups of days whose attempts have expired are gone");
         }
         let columns = TableKind::Attempts.columns();
         let Some((rolled, table)) = rolled.filter(|(rolled, _)| !rolled.is_empty()) else {
             session.sql("CREATE VIEW tail AS SELECT * FROM attempts").await.map_err(HistoryError::query)?;
             let rolled_files = Vec::new();
-            return Ok(DailySession { session, has_rolled: false, has_tail: true, attempts, rolled_files });
+            return Ok(DailySession {
+                session,
+                has_rolled: false,
+                has_tail: true,
+                lost_days,
+                attempts,
+                rolled_files,
+            });
         };
         let is_rolled = |days: &RangeInclusive<i32>| {
             rolled.iter().any(|one| is_within(days, &one.days) && !expired.has(one))
@@ -132,7 +142,7 @@ impl History {
             }
             .map_err(HistoryError::query)?;
         }
-        Ok(DailySession { session, has_rolled: true, has_tail, attempts, rolled_files })
+        Ok(DailySession { session, has_rolled: true, has_tail, lost_days, attempts, rolled_files })
     }
 
     /// Makes the roll-ups that are missing or no longer current.

@@ -362,6 +362,12 @@ fn notes(overview: &ProjectOverview) -> Vec<String> {
         let runs = count(overview.incomplete_runs, "run");
         notes.push(format!("{runs} with a truncated report: some of their tests may be missing"));
     }
+    if overview.lost_days > 0 {
+        let days = count(overview.lost_days, "day");
+        notes.push(format!(
+            "{days} lost: their attempts have expired, and the roll-ups of `test_days` are gone"
+        ));
+    }
     notes
 }
 

@@ -19,6 +19,9 @@ pub struct ProjectOverview {
     pub outages: u64,
     /// Runs with a report that was cut off.
     pub incomplete_runs: u64,
+    /// Days whose attempts have expired and whose roll-ups are gone, so that nothing is known of them; of the
+    /// whole history.
+    pub lost_days: u64,
     /// Attempts in the window.
     pub attempts: u64,
     /// How many tests the largest run had.

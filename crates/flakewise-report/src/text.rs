@@ -73,6 +73,12 @@ fn write_report(out: &mut String, report: &HistoryReport, limit: usize) -> std::
             plural(report.incomplete_runs, "run had a report", "runs had reports")
         ));
     }
+    if report.lost_days > 0 {
+        notes.push(format!(
+            "{} lost: their attempts have expired, and the roll-ups of `test_days` are gone",
+            plural(report.lost_days, "day is", "days are")
+        ));
+    }
     if !notes.is_empty() {
         writeln!(out)?;
     }

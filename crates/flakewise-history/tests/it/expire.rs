@@ -168,6 +168,26 @@ fn what_is_older_than_everything_else_goes_with_its_roll_ups() {
 }
 
 #[test]
+fn a_report_says_how_many_days_are_lost() {
+    let (folder, history) = scratch();
+    history.append(&(0..DAYS).map(run).collect::<Vec<_>>()).expect("written");
+    let days = expired(&maintain(&history, None, Some(40)), "attempts") as u64;
+    let whole = report(&history);
+    assert_eq!(whole.lost_days, 0);
+    std::fs::remove_dir_all(folder.path().join("acme~shop/test_days")).expect("roll-ups");
+    for history in [&history, &open(&folder)] {
+        let rest = report(history);
+        assert_eq!(rest.lost_days, days);
+        assert_ne!(rest.findings, whole.findings);
+        let overview = history.overview(&ReportOptions::default()).expect("readable");
+        assert_eq!(overview.lost_days, days);
+    }
+    // Also when there are new ones.
+    maintain(&history, None, None);
+    assert_eq!(report(&history).lost_days, days);
+}
+
+#[test]
 fn a_dry_run_says_how_many_days_would_expire() {
     let today = NaiveDate::from_ymd_opt(2090, 1, 1).expect("a date");
     for kept in [None, Some(60)] {

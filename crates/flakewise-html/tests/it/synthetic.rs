@@ -158,6 +158,7 @@ pub(crate) fn overview(tests: usize, days: u64, detailed: usize, seed: u64) -> P
         runs: totals.iter().map(|day| day.runs).sum::<u64>() + 2,
         outages: 2,
         incomplete_runs: 1,
+        lost_days: 0,
         attempts: totals.iter().map(|day| day.attempts).sum(),
         largest_run: 10_214,
         days: totals,

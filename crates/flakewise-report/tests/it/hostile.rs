@@ -195,6 +195,7 @@ fn report(texts: &Texts) -> HistoryReport {
         runs: 1,
         outages: 0,
         incomplete_runs: 0,
+        lost_days: 0,
         attempts: 2,
         window: None,
     }
