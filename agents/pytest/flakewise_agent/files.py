@@ -34,7 +34,8 @@ SKIPPED = frozenset(
     """.git .hg .svn __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .venv venv node_modules
     .eggs .coverage""".split()
 )
-ELSEWHERE = ("/dev/", "/proc/", "/sys/")
+#: What is below is no file, but for what is in memory.
+ELSEWHERE, IN_MEMORY = ("/dev/", "/proc/", "/sys/"), "/dev/shm/"
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: Events that name a path to be changed, with the places of paths and of the
 #: folder they are relative to.
@@ -143,7 +144,7 @@ class Files:
         return _normpath(_join(folder, path))
 
     def _is_skipped(self, path):
-        if path.startswith(ELSEWHERE) or path.endswith(".pyc"):
+        if path.startswith(ELSEWHERE) and not path.startswith(IN_MEMORY) or path.endswith(".pyc"):
             return True
         # The project may be anywhere.
         parts = (path[len(self.root) :] if path.startswith(self.root + "/") else path).split("/")

@@ -288,6 +288,24 @@ def test_a_tidy_job_leaves_files_as_it_found_them(run, tmp_path):
     assert (tmp_path / "file").exists()
 
 
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="this system keeps no files in memory")
+def test_files_in_memory_are_files(run, project, request):
+    folder = tempfile.TemporaryDirectory(dir="/dev/shm", prefix="project-")
+    request.addfinalizer(folder.cleanup)
+    project.folder = pathlib.Path(folder.name)
+    project.write("pytest.ini", "[pytest]\n")
+    host = run(
+        """
+        import pathlib
+        FILE = pathlib.Path(__file__).parent / "file"
+        def test_a(): FILE.touch()
+        def test_b(): assert not FILE.exists()
+        """,
+        runs=False,
+    )
+    check(host, "test_a", "test_b", "file:file")
+
+
 def test_hostile_values_are_not_asked_anything(run, project):
     project.write(
         "shop.py",
