@@ -125,6 +125,39 @@ fn attempts(failure: &Value) -> Vec<String> {
 
 // Green runs
 
+#[cfg(unix)]
+#[test]
+fn a_run_starts_few_processes_of_git() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let project = Project::new(&[("test_one.py", "def test_one():\n    pass\n")]);
+    let state = project.state.path();
+    project.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    project.git(&["switch", "--quiet", "--create", "feature"]);
+    project.commit("test_one.py", "def test_one():\n    assert True\n");
+    // Counts, and is git.
+    let path = std::env::var_os("PATH").expect("programs are found");
+    let of_git = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|path| path.exists());
+    let of_git = of_git.expect("git is installed");
+    let count = format!(
+        "#!/bin/sh\necho \"$*\" >> '{}/asked'\nexec '{}' \"$@\"\n",
+        state.display(),
+        of_git.display()
+    );
+    project.state.write("bin/git", count);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(state.join("bin/git"), executable).expect("it is ours");
+    let paths = [state.join("bin")].into_iter().chain(std::env::split_paths(&path));
+    let paths = std::env::join_paths(paths).expect("no separators");
+    let mut command = project.command(&["--no-store"]);
+    let output =
+        project.context.finish(command.env("PATH", paths).args(["--", &python(), "-m", "pytest", "-q"]));
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let asked = std::fs::read_to_string(state.join("asked")).expect("git was asked");
+    // Each is milliseconds for which the suite waits.
+    assert_eq!(asked.lines().count(), 11, "{asked}");
+}
+
 #[test]
 fn a_temporary_folder_with_a_long_name_is_no_trouble() {
     let project = Project::new(&[("test_one.py", "def test_one():\n    pass\n")]);
