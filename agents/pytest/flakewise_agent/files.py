@@ -34,8 +34,9 @@ SKIPPED = frozenset(
     """.git .hg .svn __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .venv venv node_modules
     .eggs .coverage""".split()
 )
-#: What is below is no file, but for what is in memory.
-ELSEWHERE, IN_MEMORY = ("/dev/", "/proc/", "/sys/"), "/dev/shm/"
+#: What is below is no file, but for files that are kept in memory.
+ELSEWHERE = ("/dev/", "/proc/", "/sys/")
+IN_MEMORY = "/dev/shm/"
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: Events that name a path to be changed, with the places of paths and of the
 #: folder they are relative to.
